@@ -291,7 +291,7 @@ static void own_metrics(const struct api *api, struct buf *out)
            (double)s.cpu_ns / (double)NSEC_PER_SEC);
 }
 
-static void write_throttled(void *cookie, const struct process *p, uint64_t ns)
+static void write_throttled(void *cookie, const struct process *p, const struct signal_throttled *t)
 {
     const struct scrape *a = cookie;
 
@@ -300,7 +300,7 @@ static void write_throttled(void *cookie, const struct process *p, uint64_t ns)
     buf_add_str(a->out, "flamed_jvm_throttled_seconds_total{");
     metric_jvm_labels(a->out, p);
     buf_add_str(a->out, "} ");
-    metric_seconds(a->out, ns);
+    metric_seconds(a->out, t->ns);
 }
 
 void signal_metrics(struct api *api, const struct viewer *v, struct buf *out)
@@ -331,7 +331,7 @@ void signal_metrics(struct api *api, const struct viewer *v, struct buf *out)
     metric_head(
         out, "flamed_jvm_throttled_seconds_total",
         "Time that the cgroup of a JVM was stopped because it had used up its limit of CPU time.");
-    signals_throttled(api->engine.signals, write_throttled, &a);
+    signals_throttled(api->engine.signals, /* since_ns= */ UINT64_MAX, write_throttled, &a);
     if (v->whole)
         own_metrics(api, out);
 }

@@ -2,11 +2,14 @@
 /* Pauses and throttling of JVMs per bucket of a timeline, from the history. */
 #include "api/json.h"
 #include "api/past_impl.h"
+#include "capture/process_selector.h"
 
 #include "base/array.h"
 #include "base/id_table.h"
 
 #define STOPS_SHOWN 500 /* the longest entries of an answer */
+/* The history has a minute once it is over and written. What is later comes from the readings. */
+#define UNWRITTEN_NS (3 * HISTORY_MINUTE_NS)
 
 /* Key of an entry, without padding since a table compares its bytes. */
 struct stop_key {
@@ -18,13 +21,15 @@ struct stop_key {
 struct stopped {
     struct stop_key key;
     struct history_stopped sum;
-    uint64_t ns; /* time of the kind that write_kind() writes */
+    uint64_t until_ns; /* its end; 0: that of the bucket */
+    uint64_t ns;       /* time of the kind that write_kind() writes */
 };
 
 struct stops {
     uint64_t from_ns, to_ns; /* the range in whole minutes */
     uint64_t width_ns;       /* width of a bucket, in whole minutes */
     uint64_t recorded_ns;    /* from this time on the recorder has single collections */
+    uint64_t written_ns;     /* the end of the newest minute of the history */
     struct id_table ids;     /* the id of a key is its index in list */
     struct stopped *list;    /* owned */
     size_t count, cap;
@@ -63,6 +68,55 @@ static void add_minute(void *cookie, int32_t host_pid, uint64_t start_ns,
         entry->sum.pause_ns += MIN(stopped->pause_ns, HISTORY_MINUTE_NS);
     }
     entry->sum.throttled_ns += stopped->throttled_ns;
+    s->written_ns = MAX(s->written_ns, start_ns + HISTORY_MINUTE_NS);
+}
+
+/* ---- what no minute of the history has yet ---- */
+
+struct lately {
+    struct stops *s;
+    const struct target_selector *selector;
+    struct target *target; /* owned */
+    uint64_t to_ns;
+    struct error *err;
+};
+
+static void add_throttled(void *cookie, const struct process *p, const struct signal_throttled *t)
+{
+    const struct lately *l = cookie;
+    struct stops *s = l->s;
+
+    if (!t->lately_ns || t->from_ns >= l->to_ns || !target_matches(l->target, p))
+        return;
+    if (!array_grow(&s->list, &s->cap, s->count + 1, 64)) {
+        s->failed = -ENOMEM;
+        return;
+    }
+    s->list[s->count++] = (struct stopped){ .key = { t->from_ns, (uint64_t)p->id.host_pid },
+                                            .sum.throttled_ns = t->lately_ns,
+                                            .until_ns = MIN(t->to_ns, l->to_ns) };
+}
+
+static int call_lately(struct api *api, void *arg)
+{
+    struct lately *l = arg;
+    int r = target_new(l->selector, &l->target, l->err);
+
+    if (r == 0)
+        signals_throttled(api->engine.signals, l->s->written_ns, add_throttled, l);
+    l->target = target_free(l->target);
+    return r;
+}
+
+/* Adds the throttling between the newest minute of the history and the end of @range. */
+static int add_lately(struct api *api, const struct target_selector *t,
+                      const struct time_range *range, struct stops *s, struct error *err)
+{
+    struct lately l = { .s = s, .selector = t, .to_ns = range->to_ns, .err = err };
+    uint64_t now_ns = clock_realtime_ns();
+
+    s->written_ns = MAX(MAX(s->written_ns, now_ns - UNWRITTEN_NS), range->from_ns);
+    return s->written_ns < MIN(range->to_ns, now_ns) ? api_ask(api, call_lately, &l, err) : 0;
 }
 
 ORDER_FUNCTION(longest_first, struct stopped,
@@ -81,7 +135,7 @@ static size_t write_kind(struct stops *s, const char *kind, bool counts, uint64_
     for (size_t i = 0; i < s->count && s->list[i].ns; i++) {
         const struct stopped *e = &s->list[i];
         uint64_t from_ns = MAX(e->key.start_ns, s->from_ns),
-                 to_ns = MIN(e->key.start_ns + s->width_ns, until_ns);
+                 to_ns = MIN(e->until_ns ?: e->key.start_ns + s->width_ns, until_ns);
         json_t *one;
 
         if (i >= STOPS_SHOWN) {
@@ -147,7 +201,7 @@ int timeline_stops(struct api *api, const struct target_selector *t, const struc
     r = past_stops(api, t, &minutes, add_minute, &s, err);
     cut = r == 1;
     if (r >= 0)
-        r = s.failed;
+        r = s.failed ?: add_lately(api, t, range, &s, err) ?: s.failed;
     if (r == 0)
         *left_out += write_stops(&s, moments);
     id_table_deinit(&s.ids);

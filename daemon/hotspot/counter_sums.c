@@ -44,11 +44,12 @@ static void add_old(const struct counters *c, struct counter_sums *s)
     const struct counted_generation *young = &c->generations[0], *old = &c->generations[1];
     const struct counted_collector *of = c->collectors;
 
-    if (young->whole.max <= 0 || old->whole.max <= 0 || of[1].exit_ns <= 0 ||
-        of[1].exit_ns < of[0].exit_ns)
+    if (young->whole.max <= 0 || old->whole.max <= 0)
         return;
-    s->old_left = old->spaces[0].used;
+    s->old_used = old->spaces[0].used;
     s->old_max = old->whole.max;
+    if (of[1].exit_ns > 0 && of[1].exit_ns >= of[0].exit_ns)
+        s->old_left = s->old_used;
 }
 
 void counter_sums_of(const struct counters *c, struct counter_sums *ret)
@@ -56,8 +57,9 @@ void counter_sums_of(const struct counters *c, struct counter_sums *ret)
     *ret = (struct counter_sums){ .heap_used = COUNTERS_UNKNOWN,
                                   .heap_committed = COUNTERS_UNKNOWN,
                                   .heap_kept = COUNTERS_UNKNOWN,
-                                  .old_left = COUNTERS_UNKNOWN,
+                                  .old_used = COUNTERS_UNKNOWN,
                                   .old_max = COUNTERS_UNKNOWN,
+                                  .old_left = COUNTERS_UNKNOWN,
                                   .metaspace_used = c->metaspace.used,
                                   .metaspace_committed = c->metaspace.committed,
                                   .code_cache_committed = c->code_cache_committed,

@@ -10,9 +10,9 @@ struct counters;
 struct counter_sums {
     int64_t heap_used, heap_committed; /* bytes */
     int64_t heap_kept;                 /* used bytes of all spaces but eden */
-    /* old_left: bytes that the last collection left in the old generation; unknown if it collected
-     * the young generation alone. old_max: the largest size of the old generation. */
-    int64_t old_left, old_max;
+    int64_t old_used, old_max;         /* bytes of the old generation, and its largest size */
+    int64_t old_left; /* bytes that the last collection left in it; unknown if that was one
+                       * of the young generation alone */
     int64_t metaspace_used, metaspace_committed;
     int64_t code_cache_committed, code_cache_max;
     int64_t collections, collection_ns; /* since the JVM's start */

@@ -34,6 +34,8 @@ static void take_counters(const struct counter_sums *s, const struct memory_hist
     put(r, NUMBER_SAFEPOINTS, s->safepoints);
     put(r, NUMBER_SAFEPOINT_SYNC_NS, s->safepoint_sync_ns);
     put(r, NUMBER_HEAP_BYTES, s->heap_kept);
+    put(r, NUMBER_OLD_BYTES, s->old_used);
+    put(r, NUMBER_OLD_MAX_BYTES, s->old_max);
     put(r, NUMBER_HEAP_COMMITTED_BYTES, s->heap_committed);
     put(r, NUMBER_METASPACE_BYTES, s->metaspace_used);
     put(r, NUMBER_METASPACE_COMMITTED_BYTES, s->metaspace_committed);
@@ -56,6 +58,8 @@ void read_jvm(struct discover *d, struct process *p, struct number_reading *r)
 
     if (!p->vm)
         return;
+    if (p->history && r->v[NUMBER_RSS_BYTES] >= 0) /* it is not read twice */
+        memory_history_set_rss(p->history, (uint64_t)r->v[NUMBER_RSS_BYTES], now_ns);
     if ((!p->counters || now_ns - p->counters_ns > COUNTERS_NEW_NS) &&
         (p->counters_off || discover_counters(d, p, /* asked= */ false) != 0))
         return;

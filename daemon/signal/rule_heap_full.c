@@ -55,8 +55,11 @@ void rule_heap_say(const struct numbers *n, struct rule_finding *f)
     char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
 
     if (heap.old)
-        rule_add(f, "the last collection of the old generation left %.1f %% of it in use",
-                 heap.part * 100);
+        rule_add(f,
+                 "the last collection of the old generation left %.1f %% of it in use, %.0f %% of "
+                 "the heap",
+                 heap.part * 100,
+                 numbers_last(n, NUMBER_HEAP_BYTES) / numbers_last(n, NUMBER_HEAP_MAX_BYTES) * 100);
     else
         rule_add(f, "%s of the heap's %s stay in use after collections",
                  rule_bytes(numbers_last(n, NUMBER_HEAP_BYTES), a),

@@ -3,32 +3,77 @@
 #include "signal/rule.h"
 
 #define WARM_S 120.0 /* caches and pools fill when a program begins */
-/* Below this share the old generation needed no collection yet, so it holds garbage. */
+/* Below this share of the heap the old generation needed no collection yet, so it holds garbage. */
 #define USED_MUCH 0.5
+/* Such a rise may be a leak if it is that long, and fills the heap within this time. */
+#define EARLY_S 600.0
+#define EARLY_LEFT_S 7200.0
+#define LATELY (1.0 / 3) /* of the time of such a rise */
+#define OLD_APART 0.95   /* of the heap: an old generation below that has a limit of its own */
+
+/* What fills up. */
+struct filling {
+    double used, max; /* bytes */
+    const char *whose;
+};
+
+/* Serial and Parallel have an old generation of a fixed size, and are slow once that is full. */
+static struct filling filling_of(const struct numbers *n)
+{
+    double max = numbers_last(n, NUMBER_HEAP_MAX_BYTES),
+           old_max = numbers_last(n, NUMBER_OLD_MAX_BYTES);
+
+    if (old_max < OLD_APART * max)
+        return (struct filling){ numbers_last(n, NUMBER_OLD_BYTES), old_max,
+                                 "the old generation's " };
+    return (struct filling){ numbers_last(n, NUMBER_HEAP_BYTES), max, "" };
+}
+
+/* Returns whether the heap still rises, half as fast as in all of @g or faster: a cache that is
+ * full does not. With too few collections lately, it does. */
+static bool still_rises(const struct numbers *n, const struct rule_growth *g)
+{
+    struct trend t;
+
+    return !numbers_trend(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, g->window_s * LATELY, &t) ||
+           t.per_second >= g->trend.per_second / 2;
+}
+
+/* Returns the severity of @g; 0: it may be garbage. */
+static unsigned severity_of(const struct numbers *n, const struct rule_growth *g, bool collected)
+{
+    bool much =
+        numbers_last(n, NUMBER_HEAP_BYTES) >= USED_MUCH * numbers_last(n, NUMBER_HEAP_MAX_BYTES);
+
+    if (collected && much)
+        return rule_urgency(g->left_s);
+    return collected || much ||
+           (g->window_s >= EARLY_S && g->left_s <= EARLY_LEFT_S && still_rises(n, g));
+}
 
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
-    double max = numbers_last(n, NUMBER_HEAP_MAX_BYTES), used = numbers_last(n, NUMBER_HEAP_BYTES);
+    struct filling of = filling_of(n);
     char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT], c[RULE_BYTES_TEXT], d[RULE_BYTES_TEXT];
     struct rule_growth g;
     bool collected;
 
-    f->strength = isnan(used) || isnan(max) ? (double)NAN : 0;
+    f->strength = isnan(of.used) || isnan(of.max) ? (double)NAN : 0;
     if (v->age_s < WARM_S || isnan(f->strength) || rule_heap_of(n).part >= RULE_FULL_PART ||
-        !rule_growth_find(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, max - used, 0, &g))
+        !rule_growth_find(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, of.max - of.used, 0, &g))
         return;
     collected = numbers_sum(n, NUMBER_OLD_COLLECTIONS, g.window_s) > 0;
-    if (!collected && used < USED_MUCH * max)
+    f->severity = severity_of(n, &g, collected);
+    if (!f->severity)
         return;
     f->strength = g.strength;
     f->value = g.trend.per_second * 60;
-    f->severity = collected && used >= USED_MUCH * max ? rule_urgency(g.left_s) : 1;
     rule_say(f,
-             "after collections %s more are in use each minute, for %s: %s of %s now, full in "
+             "after collections %s more are in use each minute, for %s: %s of %s%s now, full in "
              "about %s%s",
-             rule_bytes(f->value, a), rule_duration(g.trend.seconds, b), rule_bytes(used, c),
-             rule_bytes(max, d), rule_duration(g.left_s, (char[RULE_BYTES_TEXT]){ 0 }),
+             rule_bytes(f->value, a), rule_duration(g.trend.seconds, b), rule_bytes(of.used, c),
+             of.whose, rule_bytes(of.max, d), rule_duration(g.left_s, (char[RULE_BYTES_TEXT]){ 0 }),
              collected ? "" : ", unless a collection of the old generation frees it");
     rule_heap_classes(v, "a sample of the heap is", f);
 }

@@ -69,10 +69,17 @@ typedef void (*signal_measures_fn)(void *cookie, struct process *p, const double
 /* Calls @fn for each JVM that runs. */
 void signals_measure(const struct signals *s, signal_measures_fn fn, void *cookie);
 
-typedef void (*signal_throttled_fn)(void *cookie, const struct process *p, uint64_t ns);
-/* Calls @fn for each running JVM with the time that its cgroup was throttled so far: the cgroup
- * with the lowest CPU limit. Skips JVMs without a limit. */
-void signals_throttled(const struct signals *s, signal_throttled_fn fn, void *cookie);
+/* How long the cgroup of a JVM was throttled: the one with the lowest CPU limit. */
+struct signal_throttled {
+    uint64_t ns;             /* so far */
+    uint64_t from_ns, to_ns; /* CLOCK_REALTIME: of the readings that show `lately_ns` */
+    uint64_t lately_ns;
+};
+typedef void (*signal_throttled_fn)(void *cookie, const struct process *p,
+                                    const struct signal_throttled *t);
+/* Calls @fn for each running JVM with a CPU limit. Lately is after @since_ns (CLOCK_REALTIME). */
+void signals_throttled(const struct signals *s, uint64_t since_ns, signal_throttled_fn fn,
+                       void *cookie);
 
 /* Pauses and throttling of a JVM. */
 struct signal_stops {

@@ -15,6 +15,7 @@
 #define FILES_FAILED_NS (30 * NSEC_PER_SEC)
 #define LIMITS_NS (60 * NSEC_PER_SEC)
 #define PEERS_NS (250 * NSEC_PER_MSEC) /* between two questions which server a pool waits for */
+#define PEER_EVERY 3                   /* readings: a server that is known is asked for again */
 #define PRESSED 0.2                    /* pressure above which times of threads are read */
 #define BUSY 0.05                      /* CPUs; of a process with less they are not read */
 #define THREADS_EVERY 2                /* readings */
@@ -260,7 +261,7 @@ static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
     numbers_add(&w->numbers, now_ns, &r);
     w->readings++;
     watched_judge(w, now_ns);
-    w->wants_peer = s->opts.broker &&
+    w->wants_peer = s->opts.broker && (!w->peer.text[0] || w->readings % PEER_EVERY == 0) &&
                     (w->states[RULE_POOL_EXHAUSTED].on || w->states[RULE_POOL_EXHAUSTED].strong_ns);
 }
 
@@ -457,14 +458,22 @@ void signals_measure(const struct signals *s, signal_measures_fn fn, void *cooki
     }
 }
 
-void signals_throttled(const struct signals *s, signal_throttled_fn fn, void *cookie)
+void signals_throttled(const struct signals *s, uint64_t since_ns, signal_throttled_fn fn,
+                       void *cookie)
 {
+    uint64_t ago_ns = clock_realtime_ns() - MIN(since_ns, clock_realtime_ns());
+
     for (size_t i = 0; s && i < s->count; i++) {
         const struct watched *w = s->all[i];
         double ns = w->numbers.last.v[NUMBER_THROTTLED_NS];
+        struct signal_throttled t = { .ns = ns >= 0 ? (uint64_t)ns : 0 };
 
-        if (w->numbers.last_ns && !w->ended && !w->p->exited && !w->p->replaced && ns >= 0)
-            fn(cookie, w->p, (uint64_t)ns);
+        if (!w->numbers.last_ns || w->ended || w->p->exited || w->p->replaced || !(ns >= 0))
+            continue;
+        t.lately_ns = watched_throttled(w, clock_monotonic_ns() - ago_ns, &t.from_ns, &t.to_ns);
+        t.from_ns = real_of(t.from_ns);
+        t.to_ns = real_of(t.to_ns);
+        fn(cookie, w->p, &t);
     }
 }
 

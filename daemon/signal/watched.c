@@ -46,6 +46,26 @@ uint64_t watched_take_rise(struct watched *w, enum number which)
     return now > before ? (uint64_t)fmin(now - before, WATCHED_RISE_MOST) : 0;
 }
 
+uint64_t watched_throttled(const struct watched *w, uint64_t since_ns, uint64_t *ret_from_ns,
+                           uint64_t *ret_to_ns)
+{
+    const struct numbers *n = &w->numbers;
+    double sum = 0;
+
+    *ret_from_ns = *ret_to_ns = n->last_ns;
+    for (size_t k = n->count; k > 0 && numbers_at(n, k - 1)->at_ns > since_ns; k--) {
+        const struct number_point *p = numbers_at(n, k - 1);
+        uint64_t ns = (uint64_t)((double)p->seconds * NS_PER_S), known_ns;
+
+        if (!(p->v[NUMBER_THROTTLED_NS] > 0))
+            continue;
+        *ret_from_ns = MAX(p->at_ns - MIN(ns, p->at_ns), since_ns);
+        known_ns = p->at_ns - *ret_from_ns;
+        sum += (double)p->v[NUMBER_THROTTLED_NS] * (double)known_ns / (double)MAX(ns, 1u);
+    }
+    return (uint64_t)fmin(sum, WATCHED_RISE_MOST);
+}
+
 /* Whether it is time to turn a signal off that has been too weak. */
 static bool has_gone(struct signal_state *state, const struct rule_finding *found, uint64_t now_ns)
 {

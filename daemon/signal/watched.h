@@ -73,6 +73,11 @@ struct watched *watched_free(struct watched *w);
 uint64_t watched_take_rise(struct watched *w, enum number which);
 #define WATCHED_RISE_MOST 1e12
 
+/* Returns how long it was throttled after @since_ns. *ret_from_ns and *ret_to_ns: the time of the
+ * readings that show it, from the first one with a rise. All CLOCK_MONOTONIC. */
+uint64_t watched_throttled(const struct watched *w, uint64_t since_ns, uint64_t *ret_from_ns,
+                           uint64_t *ret_to_ns);
+
 /* Turns signals on and off by the newest numbers. */
 void watched_judge(struct watched *w, uint64_t now_ns);
 /* Notes what the rule @id found; the same for one rule. */

@@ -150,7 +150,7 @@ class Slower(WithSick):
         for program in exhausted:
             full = self.await_signal("heap-full", program.pid)
             self.assertEqual(full["severity"], 3)
-            self.assertRegex(full["sentence"], r"^the last collection of the old generation left (9[89]\.\d|100\.0) % of it in use; there was no collection in the last \d+ s")
+            self.assertRegex(full["sentence"], r"^the last collection of the old generation left (9[89]\.\d|100\.0) % of it in use, \d+ % of the heap; there was no collection in the last \d+ s")
             self.check_alone(program.pid, "heap-full")
         for pid, own in ((storm.pid, ("deoptimization",)), (straggler.pid, ("safepoint-late",)), (files.pid, ("descriptors",)), (idle.pid, ())):
             self.check_alone(pid, *own)

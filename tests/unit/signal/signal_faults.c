@@ -32,6 +32,7 @@ void healthy(struct making *m)
     v[NUMBER_HEAP_BYTES] = (60 + (double)((int)m->s % 180) / 6) * MIB;
     v[NUMBER_OLD_COLLECTIONS] += (int)m->s % 180 == 0;
     v[NUMBER_OLD_LEFT] = (int)m->s % 180 == 0 ? 0.35 : (double)NAN; /* young ones come after it */
+    v[NUMBER_OLD_BYTES] = v[NUMBER_OLD_MAX_BYTES] = (double)NAN;
     v[NUMBER_HEAP_COMMITTED_BYTES] = 256 * MIB;
     v[NUMBER_HEAP_MAX_BYTES] = 256 * MIB;
     v[NUMBER_ALLOCATED_PER_SECOND] = 20 * MIB;

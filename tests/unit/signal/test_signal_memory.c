@@ -391,31 +391,98 @@ START_TEST(a_sample_is_forgotten_with_its_signal)
 }
 END_TEST
 
+/* Adds a reading of a heap of 512 MiB. With @collects it ends a young collection, the only one. */
+static void add_heap(struct watched *w, struct making *m, double heap, bool collects)
+{
+    healthy(m);
+    m->r.v[NUMBER_COLLECTIONS] -= collects ? 1 : 2; /* of healthy() */
+    m->r.v[NUMBER_HEAP_BYTES] = heap;
+    m->r.v[NUMBER_HEAP_MAX_BYTES] = m->r.v[NUMBER_HEAP_COMMITTED_BYTES] = 512 * MIB;
+    m->r.v[NUMBER_OLD_COLLECTIONS] = 0;
+    m->r.v[NUMBER_OLD_LEFT] = (double)NAN;
+    judge(m, w);
+}
+
 #define COLLECTED_EVERY_S 90 /* a small service fills its young generation as rarely */
 
-/* A leak from the start, with few young collections, and none of the old generation. */
+/* A leak from the start, with few young collections, and none of the old generation. Ten minutes
+ * of it suffice. */
 START_TEST(few_collections_show_a_leak)
+{
+    const struct signal_state *state;
+    struct process p = { .pins = 0 };
+    struct making m;
+    struct watched w;
+    double heap = 20 * MIB;
+
+    begin(&m, &w, &p);
+    state = state_of(&w, "heap-growing");
+    while (m.s < 1080) {
+        bool collects = (int)m.s % COLLECTED_EVERY_S == 0;
+
+        heap = collects ? (20 + m.s / 60 * 21) * MIB : heap;
+        add_heap(&w, &m, heap, collects);
+        if (m.s > 600)
+            ck_assert_msg(state->on && state->finding.severity == 1, "%.0f s, %.0f MiB", m.s,
+                          heap / MIB);
+    }
+    ck_assert_msg(strstr(state->finding.sentence, ", unless a collection of the old generation"),
+                  "%s", state->finding.sentence);
+    finish(&w);
+}
+END_TEST
+
+/* A heap that rises at first, and how that ends: a cache that is full, a rise of a program's first
+ * minutes, and garbage that takes half a day to fill the heap. */
+static const struct {
+    double per_minute, until_s; /* MiB */
+    bool fires;
+} RISES[] = { { 10, 900, true }, { 40, 240, false }, { 0.7, 3600, false } };
+
+START_TEST(a_rise_that_ends_is_no_leak)
+{
+    const struct signal_state *state;
+    struct process p = { .pins = 0 };
+    struct making m;
+    struct watched w;
+    bool fired = false;
+
+    begin(&m, &w, &p);
+    state = state_of(&w, "heap-growing");
+    while (m.s < 4000) {
+        double end_s = RISES[_i].until_s;
+
+        add_heap(&w, &m, (20 + fmin(m.s, end_s) / 60 * RISES[_i].per_minute) * MIB, true);
+        fired |= state->on;
+        ck_assert_msg(!state->on || state->finding.severity == 1, "%.0f s", m.s);
+        ck_assert_msg(!state->on || m.s < end_s + 900, "%.0f s", m.s);
+    }
+    ck_assert_int_eq(fired, RISES[_i].fires);
+    finish(&w);
+}
+END_TEST
+
+/* A second of throttling in each reading of 10 s. A reading that began before the question counts
+ * in part. */
+START_TEST(throttling_since_a_time)
 {
     struct process p = { .pins = 0 };
     struct making m;
     struct watched w;
-    double heap = 100 * MIB;
+    uint64_t from_ns, to_ns;
 
     begin(&m, &w, &p);
-    while (m.s < 720) {
-        bool collects = (int)m.s % COLLECTED_EVERY_S == 0;
-
-        heap = collects ? (100 + m.s / 60 * 21) * MIB : heap;
+    while (m.s < 100) {
         healthy(&m);
-        m.r.v[NUMBER_COLLECTIONS] -= collects ? 1 : 2; /* of healthy() */
-        m.r.v[NUMBER_HEAP_BYTES] = heap;
-        m.r.v[NUMBER_HEAP_MAX_BYTES] = m.r.v[NUMBER_HEAP_COMMITTED_BYTES] = 512 * MIB;
-        m.r.v[NUMBER_OLD_COLLECTIONS] = 0;
-        m.r.v[NUMBER_OLD_LEFT] = (double)NAN;
-        judge(&m, &w);
-        if (heap > 260 * MIB && m.s > 400 + 2 * COLLECTED_EVERY_S)
-            ck_assert_msg(state_of(&w, "heap-growing")->on, "%.0f s, %.0f MiB", m.s, heap / MIB);
+        m.r.v[NUMBER_THROTTLED_NS] = m.s < 50 ? 0 : (m.s - 40) / 10 * 1e9;
+        judge(&m, &w); /* read at m.s + 1 */
     }
+    ck_assert_uint_eq(watched_throttled(&w, 76 * NSEC_PER_SEC, &from_ns, &to_ns), 1500000000);
+    ck_assert_uint_eq(from_ns, 76 * NSEC_PER_SEC);
+    ck_assert_uint_eq(to_ns, 91 * NSEC_PER_SEC);
+    ck_assert_uint_eq(watched_throttled(&w, 5 * NSEC_PER_SEC, &from_ns, &to_ns), 5000000000);
+    ck_assert_uint_eq(from_ns, 41 * NSEC_PER_SEC); /* none before that */
+    ck_assert_uint_eq(watched_throttled(&w, 95 * NSEC_PER_SEC, &from_ns, &to_ns), 0);
     finish(&w);
 }
 END_TEST
@@ -437,6 +504,8 @@ int main(void)
     tcase_add_test(tc, a_poor_sample_replaces_no_better_one);
     tcase_add_test(tc, a_sample_is_forgotten_with_its_signal);
     tcase_add_test(tc, few_collections_show_a_leak);
+    tcase_add_test(tc, throttling_since_a_time);
+    tcase_add_loop_test(tc, a_rise_that_ends_is_no_leak, 0, ARRAY_SIZE(RISES));
     suite_add_tcase(s, tc);
     return suite_run(s);
 }
