@@ -77,7 +77,7 @@ START_TEST(a_session_is_compared_with_each_place)
     static const struct subject ROOT = {
         .kind = SUBJECT_USER, .role = ROLE_MANAGE, .most = ROLE_MANAGE, .viewer = { .whole = true }
     };
-    char ticket[SESSION_TEXT], secret[SESSION_TEXT];
+    char ticket[SESSION_TEXT], secret[SESSION_TEXT], wrong[SESSION_TEXT];
     struct sessions *s = sessions_new();
     struct subject who;
     uint64_t left;
@@ -85,8 +85,14 @@ START_TEST(a_session_is_compared_with_each_place)
 
     ck_assert_ptr_nonnull(s);
     ck_assert_int_eq(sessions_ticket(s, &ROOT, NOW, ticket), 0);
-    ck_assert_int_eq(sessions_login(s, span_of(ticket), &ROOT, NULL, NOW, secret, &who), 0);
     calls = bytes = 0;
+    ck_assert_int_eq(sessions_login(s, span_of(ticket), &ROOT, NULL, NOW, secret, &who), 0);
+    places = calls;
+    ck_assert_uint_gt(places, 1);
+    expect_calls(places);
+    ck_assert_int_eq(sessions_login(s, span_of(secret), &ROOT, NULL, NOW, wrong, &who),
+                     SESSION_NONE); /* no ticket */
+    expect_calls(places);
     ck_assert(sessions_find(s, span_of(secret), &ROOT, NOW, &who, &left));
     places = calls;
     ck_assert_uint_gt(places, 1);
@@ -100,11 +106,46 @@ START_TEST(a_session_is_compared_with_each_place)
 }
 END_TEST
 
+/* An unknown name is compared as a known one is, with a hash of bcrypt and with those that were
+ * right before. */
+START_TEST(a_password_is_compared_for_each_name)
+{
+    static const char RULES_TEXT[] = "access:\n  - {name: one, basic: alice, role: view}\n"
+                                     "  - {name: two, basic: bob, role: view}\n";
+    static const char SESAME[] = "$2b$04$abcdefghijklmnopqrstuuinwY/tkBVrn3xrxQI/TgnMHhkvl85RW";
+    struct basic right = { "alice", "sesame" }, wrong = { "alice", "sesam" },
+                 unknown = { "carol", "sesame" };
+    const struct basic *const each[] = { &wrong, &unknown, &right };
+    struct passwords *p = passwords_new();
+    struct access_rules *rules = NULL;
+    struct error err = ERROR_NULL;
+
+    ck_assert_ptr_nonnull(p);
+    ck_assert_int_eq(access_rules_parse(span_of(RULES_TEXT), "f.yaml", &rules, &err), 0);
+    for (size_t i = 0; i < rules->count; i++)
+        span_copy(span_of(SESAME), rules->rules[i].bcrypt, sizeof(rules->rules[i].bcrypt));
+    for (size_t i = 0; i < ARRAY_SIZE(each); i++) {
+        calls = bytes = 0;
+        ck_assert_int_eq(passwords_check(p, rules, each[i]) != NULL, each[i] == &right);
+        ck_assert_uint_eq(calls, 1);
+        ck_assert_uint_eq(bytes, ACCESS_BCRYPT_TEXT);
+    }
+    calls = bytes = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(each); i++) { /* one password is known now */
+        ck_assert_int_eq(passwords_known(p, rules, each[i]) != NULL, each[i] == &right);
+        expect_calls(1);
+    }
+    passwords_free(p);
+    access_rules_free(rules);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("secret_compare");
 
     tcase_add_test(tc, a_token_is_compared_with_each_rule);
     tcase_add_test(tc, a_session_is_compared_with_each_place);
+    tcase_add_test(tc, a_password_is_compared_for_each_name);
     return suite_run_case("secret_compare", tc);
 }
