@@ -111,25 +111,34 @@ void progress_plan(struct request *req)
 
 /* ---- GET /captures/{id}/stream ---- */
 
-/* Sends the top functions so far. Sets the interval by what that took, to bound the CPU time of all
- * streams. */
-static void watch_top(struct request *req)
+/* Returns the top functions so far; NULL: there are none yet, or no memory. */
+static json_t *top_so_far(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
-    uint64_t begun_ns = clock_monotonic_ns();
     _cleanup_(profile_unrefp) struct profile *profile = NULL;
     _cleanup_(view_freep) struct view *view = NULL;
-    json_t *value;
+    json_t *ret;
 
     if (be->capture_profile(be->ctx, &req->who.subject.viewer, req->path_text, &profile, NULL) !=
             0 ||
         view_new(profile, &req->params.view, &view, NULL) < 0)
-        return;
-    value = top_json(view, WATCH_TOP_ROWS);
-    if (memory_guard_refused())
-        json_decref(value); /* it may be a part of the table */
-    else if (value)
-        event_json(req, "top", value);
+        return NULL;
+    ret = top_json(view, WATCH_TOP_ROWS);
+    if (!memory_guard_refused())
+        return ret;
+    json_decref(ret); /* it may be a part of the table */
+    return NULL;
+}
+
+/* Sends the top functions so far. Sets the interval by what that took, to bound the CPU time of all
+ * streams; where it failed, too. */
+static void watch_top(struct request *req)
+{
+    uint64_t begun_ns = clock_monotonic_ns();
+    json_t *top = top_so_far(req);
+
+    if (top)
+        event_json(req, "top", top);
     stream_pace(req, WATCH_EVERY_NS, (clock_monotonic_ns() - begun_ns) * WATCH_COST_FACTOR);
 }
 
