@@ -485,9 +485,11 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
         if (context_step(w, path, p))
             break;
     }
-    /* If ZGC has begun another phase, a reference may have been taken for a current one. */
-    w->torn = p->vm.zgc.bad_mask && (context_load(w, p->vm.zgc.bad_mask, 8) != w->bad ||
-                                     context_now_ns() - w->begun_ns > CONTEXT_WALK_NS);
+    /* If ZGC has begun another phase, a reference may have been taken for a current one. A record
+     * of a thread is not in the heap. */
+    w->torn = p->vm.zgc.bad_mask && path->ids != CONTEXT_IDS_RECORD &&
+              (context_load(w, p->vm.zgc.bad_mask, 8) != w->bad ||
+               context_now_ns() - w->begun_ns > CONTEXT_WALK_NS);
     if (w->copied || w->torn)
         w->out.state = CONTEXT_UNREADABLE;
     else

@@ -28,6 +28,7 @@ enum place { /* offsets in the memory */
              DATA = 0x4400,
              RECORD = 0x5000,
              VALUE = 0x18, /* of the symbol */
+             MASK = BYTES - 64,
 };
 
 static uint8_t bytes[BYTES];
@@ -38,9 +39,13 @@ static struct context_path path;
 static struct sample_context found;
 static struct thread_variable variable;
 
+static unsigned slow_at, reads; /* the walk is interrupted at the read of this number */
+
 static ssize_t read_memory(void *cookie, uint64_t address, void *buf, size_t n)
 {
     (void)cookie;
+    if (++reads == slow_at)
+        nanosleep(&(struct timespec){ .tv_nsec = 60 * NSEC_PER_MSEC }, NULL);
     if (address >= HIGH)
         address -= HIGH - BASE;
     if (address < BASE || address - BASE >= BYTES)
@@ -132,6 +137,7 @@ static unsigned put_attribute(unsigned at, uint8_t index, const char *text)
 
 static void setup(void)
 {
+    slow_at = reads = 0;
     memset(bytes, 0, sizeof(bytes));
     memset(&vm, 0, sizeof(vm));
     memory_init(&vm.memory, read_memory, NULL);
@@ -188,6 +194,19 @@ START_TEST(reads_a_record_at_48_bits)
     walk();
     ck_assert_uint_eq(found.state, CONTEXT_IDS_ONLY);
     ck_assert_mem_eq(found.id, bytes + RECORD, 16);
+}
+END_TEST
+
+/* A record is not in the heap, so it does not matter what ZGC does during an interruption. */
+START_TEST(believes_an_interrupted_walk_to_a_record)
+{
+    process.vm.zgc.bad_mask = BASE + MASK;
+    for (slow_at = 1; slow_at <= reads || reads == 0; slow_at++) {
+        reads = 0;
+        walk();
+        ck_assert_uint_eq(found.state, CONTEXT_IDS_ONLY);
+        ck_assert_mem_eq(found.id, bytes + RECORD, 16);
+    }
 }
 END_TEST
 
@@ -378,6 +397,7 @@ int main(void)
     tcase_add_test(tc, reads_ids_and_attributes);
     tcase_add_test(tc, reads_a_record_at_48_bits);
     tcase_add_loop_test(tc, follows_no_false_pointer, 0, ARRAY_SIZE(PLACES));
+    tcase_add_test(tc, believes_an_interrupted_walk_to_a_record);
     tcase_add_test(tc, leaves_out_a_torn_record);
     tcase_add_test(tc, ends_with_a_cut_attribute);
     tcase_add_test(tc, passes_a_limited_number_of_attributes);
