@@ -135,8 +135,8 @@ static int merge_place(struct merger *m, uint32_t stack, uint32_t *ret)
 }
 
 /* Cuts @s, with times of CLOCK_REALTIME, to the slice. A sample of several waits is treated as
- * waits of average length that ended together, and its count becomes 1. Returns false if no part of
- * @s is in the slice. */
+ * waits of average length that ended together: its count becomes 1, `stands` the number of waits.
+ * Returns false if no part of @s is in the slice. */
 static bool merge_part(const struct merger *m, struct profile_sample *s)
 {
     uint64_t waits = MAX(s->count, UINT32_C(1)), took_ns = s->value / waits, to_ns,
@@ -154,6 +154,7 @@ static bool merge_part(const struct merger *m, struct profile_sample *s)
     if (to_ns - from_ns < took_ns) /* if nothing is cut, the value stays exact */
         s->value = (to_ns - from_ns) * waits;
     s->count = 1;
+    s->stands = waits > 1 ? (uint32_t)MIN(waits, (uint64_t)PROFILE_STANDS_MAX) : 0;
     s->time_ns = MIN(s->time_ns, m->slice->to_ns - 1);
     return true;
 }

@@ -87,7 +87,8 @@ struct profile_sample {
     uint64_t value;        /* in its event's unit; 0 while recording: count x period */
     uint32_t count;        /* number of samples that it stands for, at least 1 */
     uint32_t stack : 24;   /* index of the leaf's node; 0: no frames */
-    uint32_t mode : 8;     /* enum sample_mode */
+    uint32_t mode : 1;     /* enum sample_mode */
+    uint32_t stands : 7;   /* merged looks of the recorder: threads that each stands for; 0: one */
     uint32_t thread : 24;  /* index */
     uint32_t event : 8;    /* index in the profile's events */
     uint32_t context : 18; /* index in contexts; 0: none */
@@ -95,6 +96,20 @@ struct profile_sample {
 };
 _Static_assert(sizeof(struct profile_sample) == 32, "a recorder keeps millions of them");
 #define PROFILE_CONTEXTS_MAX (1u << 18)
+#define PROFILE_STANDS_MAX 127 /* samples that stand for more say this */
+
+/* Returns the number of threads that a merged look stands for, its own among them. */
+static inline uint32_t profile_sample_stands(const struct profile_sample *s)
+{
+    return s->stands ? s->stands : 1;
+}
+
+/* Returns the length of a sample with a value in nanoseconds; of several waits, their mean. */
+static inline uint64_t profile_sample_length(const struct profile_sample *s)
+{
+    return s->value / (s->count ? s->count : 1) / profile_sample_stands(s);
+}
+
 #define PROFILE_SAMPLE_UNKNOWN 1     /* at least one frame has no name */
 #define PROFILE_SAMPLE_TRUNCATED 2   /* the root was not reached */
 #define PROFILE_SAMPLE_STATE_SHIFT 2 /* bits 2..3: enum thread_state (profile/waits.h) */

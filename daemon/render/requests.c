@@ -59,7 +59,8 @@ static uint64_t begin_of(const struct profile *p, const struct profile_sample *s
     const struct profile_event *e = &p->events[s->event];
     bool waited = e->valued && strcmp(e->unit, "nanoseconds") == 0;
 
-    return waited ? s->time_ns - MIN(s->value, s->time_ns - MIN(p->start_ns, s->time_ns))
+    return waited ? s->time_ns -
+                        MIN(profile_sample_length(s), s->time_ns - MIN(p->start_ns, s->time_ns))
                   : s->time_ns;
 }
 

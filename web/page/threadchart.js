@@ -23,6 +23,8 @@ const THREADS_FIRST = 100; // of a pool that was opened
 const DRAG_LEAST_MS = 5;
 const STATES_SAID = 4;
 const WAITS = ["wall", "offcpu"]; // events that have idle threads
+const RARE_NOTE = " · looks were rare: gaps are not known, and shares are estimates";
+const RARE_SHARE = 0.8; // of the time was looked at
 const IDLE_NOTE = " · only threads of the VM were busy: idle ones are shown, too";
 const THREAD_EVENTS = [["wall", "All of their time"], ["cpu", "CPU time"]];
 
@@ -90,7 +92,7 @@ export class ThreadChart {
         try {
             const data = dataOfPage(await getText(path, { ...params, ...event, ...this.idle.checked ? {} : { idle: 0 }, threads: 1, by: "", format: "heatmap" }, controller.signal));
 
-            this.show(openProfile(data), openTimes(data.times || [], data.spans));
+            this.show(openProfile(data), openTimes(data.times || [], data.spans, data.stands));
             if (!this.tracks.hasJava && WAITS.includes(data.meta.event))
                 this.addIdle();
         } catch (error) {
@@ -122,11 +124,11 @@ export class ThreadChart {
         this.tracks = tracksOf(this.profile, times);
         this.view = { from: 0, to: Math.max(1, this.tracks.endMs) };
         this.flame.hide();
-        const { pools, total, endMs } = this.tracks;
+        const { pools, total, seen, endMs } = this.tracks;
         const count = pools.reduce((sum, { threads }) => sum + threads.length, 0);
 
         setText(this.note, total > 0 ? `${plural(count, "thread", "threads")} in ${plural(pools.length, "pool", "pools")} · ${formatSeconds(endMs / 1000)} · ` +
-            `${formatValue(total * 1e6, "nanoseconds")} together${this.idleIsAdded && !this.idleIsChosen ? IDLE_NOTE : ""}` : "");
+            `${formatValue(total * 1e6, "nanoseconds")} together${this.idleIsAdded && !this.idleIsChosen ? IDLE_NOTE : ""}${seen < RARE_SHARE * total ? RARE_NOTE : ""}` : "");
         setText(this.scaleNote, this.isOfThreads ? "Over time: full height is all threads of the row" : "Over time: full height is the row's most");
         this.showLegend(pools, total);
         this.table.hidden = !pools.length;

@@ -47,18 +47,19 @@ function addUp(track, kind, ms) {
     track.kinds.set(kind, (track.kinds.get(kind) || 0) + ms);
 }
 
-// {pools: [{name, threads, total, kinds}], total, endMs, hasJava}; a thread is {name, total, kinds, spans: [{to, ms, kind, row}]} in order of
+// {pools: [{name, threads, total, kinds}], total, seen, endMs, hasJava}; seen: of the total, what was looked at itself, not stood for; a thread is {name, total, kinds, spans: [{to, ms, kind, row}]} in order of
 // time. total, ms, to: in milliseconds. kinds: milliseconds by the kind of the leaf. The longest first.
 export function tracksOf(profile, times) {
     const rows = describeRows(profile);
     const threads = rows.names.map((name) => ({ name, total: 0, kinds: new Map(), spans: [] }));
-    let endMs = profile.meta.seconds * 1000;
+    let endMs = profile.meta.seconds * 1000, seen = 0;
 
     for (let i = 0; i < times.size; i++) {
         const row = times.row[i], thread = threads[rows.of[row]], kind = rows.kind[row], ms = times.span ? times.span[i] : rows.ms[row];
 
         thread.spans.push({ to: times.ms[i], ms, kind, row });
-        addUp(thread, kind, ms * times.count[i]);
+        seen += ms * times.count[i];
+        addUp(thread, kind, ms * times.count[i] * (times.stands ? times.stands[i] : 1));
         endMs = Math.max(endMs, times.ms[i]);
     }
     const pools = new Map();
@@ -77,7 +78,7 @@ export function tracksOf(profile, times) {
 
     for (const pool of list)
         pool.threads.sort(byTotal);
-    return { pools: list, total: list.reduce((sum, { total }) => sum + total, 0), endMs, hasJava: rows.hasJava };
+    return { pools: list, total: list.reduce((sum, { total }) => sum + total, 0), seen, endMs, hasJava: rows.hasJava };
 }
 
 // The first of @spans, which are in order of time, that ends after @from.

@@ -4,9 +4,9 @@
 
 import { eachRow } from "./rows.js";
 
-// {ms, row, count, total, span}: by sample, in order of time; ms since the start of the profile. span: the length of each
-// in ms; null: they have none. @spans: as the format has them, microseconds.
-export function openTimes(list, spans = null) {
+// {ms, row, count, total, span, stands}: by sample, in order of time; ms since the start of the profile. span: the length of each
+// in ms; stands: for how many threads each stands, its own among them; null: they have none. @spans: as the format has them, microseconds.
+export function openTimes(list, spans = null, stands = null) {
     const n = list.length >> 1; // at most
     const times = { ms: new Float64Array(n), row: new Int32Array(n), count: new Float64Array(n), size: 0, total: 0 };
     let now = 0, k = 0;
@@ -22,6 +22,7 @@ export function openTimes(list, spans = null) {
     }
     times.size = k;
     times.span = spans && spans.length === k ? Float64Array.from(spans, (us) => us / 1000) : null;
+    times.stands = times.span && stands && stands.length === k ? stands : null;
     return times;
 }
 

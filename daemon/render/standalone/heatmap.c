@@ -5,9 +5,11 @@
  * time, the milliseconds since the one before (the first: since the start) and its row. If a sample
  * counts for several, the row is -1 - row, followed by their number. For an event that measures
  * time, "spans" has the microseconds of each of these samples; if one counts for several, their
- * mean.
+ * mean. If a look of the recorder stands for other threads too, "spans" has the time of its own
+ * thread, and "stands" the number of threads of each sample.
  */
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "base/text.h"
 #include "render/standalone/pages.h"
 #include "render/standalone/viewer_data.h"
@@ -54,23 +56,42 @@ static bool has_spans(const struct view *v)
     return false;
 }
 
-static void add_spans(const struct view *v, struct buf *out)
+static uint64_t stands(const struct profile_sample *s)
+{
+    return profile_sample_stands(s);
+}
+
+static uint64_t span_us(const struct profile_sample *s)
+{
+    return profile_sample_length(s) / NSEC_PER_USEC;
+}
+
+/* Adds the list @name: what @number gives of each sample that is shown. */
+static void add_numbers(const struct view *v, const char *name,
+                        uint64_t (*number)(const struct profile_sample *), struct buf *out)
 {
     const struct profile *p = v->profile;
     bool first = true;
 
-    buf_add_str(out, ",\n\"spans\":[");
+    buf_printf(out, ",\n\"%s\":[", name);
     for (size_t i = 0; i < p->sample_count; i++) {
-        const struct profile_sample *s = &p->samples[i];
-
         if (v->sample_rows[i] == VIEW_NO_ROW)
             continue;
         if (!first)
             buf_add_char(out, ',');
         first = false;
-        buf_add_u64(out, s->value / MAX(s->count, UINT32_C(1)) / NSEC_PER_USEC);
+        buf_add_u64(out, number(&p->samples[i]));
     }
     buf_add_char(out, ']');
+}
+
+static void add_spans(const struct view *v, struct buf *out)
+{
+    const struct profile *p = v->profile;
+
+    add_numbers(v, "spans", span_us, out);
+    if (ANY_OF(i, p->sample_count, stands(&p->samples[i]) > 1))
+        add_numbers(v, "stands", stands, out);
 }
 
 int render_heatmap(const struct view *v, const struct render_opts *o, struct buf *out,

@@ -344,11 +344,14 @@ START_TEST(a_look_that_stands_for_others_is_not_a_longer_wait)
     ck_assert_uint_eq(p->total, 2); /* samples of passes */
     ck_assert_uint_eq(p->samples[0].value, 60 * NSEC_PER_SEC);
     ck_assert_uint_eq(p->samples[1].value, 10 * NSEC_PER_SEC);
+    ck_assert_uint_eq(profile_sample_length(&p->samples[0]), 60 * NSEC_PER_SEC);
+    ck_assert_uint_eq(profile_sample_length(&p->samples[1]), NSEC_PER_SEC);
     p = profile_unref(p);
     slice.from_ns = 100 * NSEC_PER_SEC - NSEC_PER_SEC / 2;
     ck_assert_int_eq(profile_merge(&part, 1, &slice, &meta, &p), 0);
     ck_assert_uint_eq(p->samples[0].value, NSEC_PER_SEC / 2);
     ck_assert_uint_eq(p->samples[1].value, 5 * NSEC_PER_SEC);
+    ck_assert_uint_eq(profile_sample_length(&p->samples[1]), NSEC_PER_SEC / 2);
     profile_unref(p);
     profile_unref(part);
 }

@@ -150,7 +150,7 @@ static size_t count_numbers(struct span page, const char *name)
 
 START_TEST(a_heat_map_has_the_length_of_each_wait)
 {
-    _cleanup_buf_ struct buf before = BUF_NULL, after = BUF_NULL;
+    _cleanup_buf_ struct buf before = BUF_NULL, after = BUF_NULL, rare = BUF_NULL;
     struct span page;
 
     make("single", (struct view_opts){ 0 });
@@ -164,6 +164,11 @@ START_TEST(a_heat_map_has_the_length_of_each_wait)
     page = render("heatmap", &after);
     ck_assert_uint_eq(count_numbers(page, "spans"), profile->sample_count);
     ck_assert_ptr_nonnull(memmem(page.p, page.n, "\"spans\":[7654", 13));
+    ck_assert_uint_eq(count_numbers(page, "stands"), 0);
+    profile->samples[0].stands = 2;
+    page = render("heatmap", &rare);
+    ck_assert_ptr_nonnull(memmem(page.p, page.n, "\"spans\":[3827,7654,", 19));
+    ck_assert_ptr_nonnull(memmem(page.p, page.n, "\"stands\":[2,1,", 14));
 }
 END_TEST
 
