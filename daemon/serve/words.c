@@ -139,8 +139,8 @@ static void add_few(struct composing *c, uint64_t had)
                                               : "; %s have too few, too: %llu",
                  duration_text(c->ret->to_ns - c->ret->from_ns, text),
                  (unsigned long long)c->ret->samples);
-    words_add(c->ret, WORDS_FEW_SAMPLES, buf_span(&link).p, "%llu samples: too few to tell%s",
-              (unsigned long long)had, rest);
+    words_add(c->ret, WORDS_FEW_SAMPLES, buf_span(&link).p, "%llu sample%s: too few to tell%s",
+              (unsigned long long)had, had == 1 ? "" : "s", rest);
 }
 
 /* ---- signals and changes ---- */

@@ -23,7 +23,7 @@ describe("captures", { concurrency: 4 }, () => {
         const looks = await page.locator(".question").evaluateAll((list) => list.map((one) => getComputedStyle(one).backgroundColor));
 
         assert.equal(looks.filter((colour) => colour !== looks[0]).length, 1, looks.join()); // one is chosen
-        assert.equal(await textOf(page, ".capture-cost"), "Objects that stay. It costs 2 to 10 us a sample.");
+        assert.equal(await textOf(page, ".capture-cost"), "Objects that stay. It costs 2 to 10 µs a sample.");
         assert.equal(await page.getByLabel("Seconds").inputValue(), "180");
         assert.ok(!await page.getByLabel("Samples per second").isVisible());
         await tile("Another event").click();
@@ -47,7 +47,7 @@ describe("captures", { concurrency: 4 }, () => {
         await graphShown(page);
         assert.equal(await span.inputValue(), "300"); // the record reaches no further; no picture of less was shown before
         await server.asked(/\/profile\?pid=4242&from=2.*&format=json/); // as far as is recorded
-        assert.equal(await span.locator("option:checked").textContent(), "5 min");
+        assert.equal(await span.locator("option:checked").textContent(), "Last 5 min");
         const posted = page.waitForRequest((r) => r.method() === "POST");
 
         await page.getByRole("button", { name: "99 Hz for 30 s" }).click();

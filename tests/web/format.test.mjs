@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-    chooseClock, formatClock, formatCount, formatMoment, formatSeconds, formatShare, formatTime, formatValue, plural, withLocalTimes,
+    asSentence, chooseClock, formatClock, formatCount, formatMoment, formatSeconds, formatShare, formatTime, formatValue, plural, withLocalTimes,
 } from "../../web/shared/format.js";
 
 const plain = (text) => text.replaceAll("\u00a0", " ");
@@ -52,4 +52,10 @@ test("times of one clock, local or UTC", () => {
 test("times in sentences of flamed are by the clock that was chosen", () => {
     chooseClock(true);
     assert.equal(withLocalTimes("from 2001-02-03T04:05:06.5Z to 2001-02-03T04:06:00Z it ran"), "from 2001-02-03 04:05:06 to 2001-02-03 04:06:00 it ran");
+});
+
+test("what flamed says of an event stands as a sentence does, with the sign of microseconds", () => {
+    assert.equal(asSentence("memory that Java code allocates. It costs about 1 us for each, 0.5 us, and 10 usual ones."),
+        "Memory that Java code allocates. It costs about 1 µs for each, 0.5 µs, and 10 usual ones.");
+    assert.equal(asSentence(""), "");
 });

@@ -219,30 +219,115 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
-    nodeTest("nothing shifts from the first paint on: list, JVM, service, capture, wide and on a phone", async ({ server, open }) => {
-        server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+    nodeTest("nothing shifts from the first paint on: every view, wide, narrow and on a phone, also where signals are late", async ({ server, open }) => {
+        server.addSignal({ signal: "pool-exhausted", severity: 3, ago: 100, sentence: "3 of 3 threads of payment-* wait for the same: [network] in PaymentClient.charge; they read from 127.0.0.1:42397; 6 threads of http-exec-* wait for results",
+            evidence: `/profile?pid=${ORDERS}&event=offcpu&idle=0&from=-60s&to=now` });
         const capture = server.addCapture({ ago: 50000, by: "operation" });
-        const looks = [[1440, 900], [1280, 800], [390, 844]], hashes = ["", `#/jvm/${ORDERS}`, "#/service/Application", `#/capture/${capture.id}`];
+        const looks = [[1440, 900], [800, 1000], [390, 844]], inSight = (selector) => (page) => page.locator(selector).first().waitFor();
+        const views = [["", inSight(".jvms .jvm-link")], [`#/jvm/${ORDERS}?event=cpu`, graphShown], [`#/jvm/${ORDERS}?tab=top`, inSight(".live tbody tr:visible")], ["#/service/Application", graphShown], [`#/capture/${capture.id}`, graphShown],
+            [`#/jvm/${ORDERS}?tab=memory`, inSight(".memory-chart, .scroll[aria-label=Memory] td")], [`#/jvm/${ORDERS}?tab=threads`, inSight(".threads .name")],
+            [`#/jvm/${ORDERS}?tab=locks`, inSight(".locks, .blank")], [`#/jvm/${ORDERS}?tab=changes`, inSight(".change-table, .blank")], ["#/captures", inSight(".captures .jvm-link")],
+            ["#/compare", inSight(".blank .tool")], ["#/health", inSight(".card dd")]];
         const seen = {};
 
-        for (const hash of hashes)
-            await Promise.all(looks.map(async ([width, height]) => {
-                const page = await open("", { viewport: { width, height } });
+        await Promise.all(looks.map(async ([width, height]) => {
+            const page = await open("", { viewport: { width, height } });
+            let late = 0; // ms that signals take
 
-                await page.addInitScript(() => {
-                    window.shifts = [];
-                    new PerformanceObserver((list) => { window.shifts.push(...list.getEntries()); }).observe({ type: "layout-shift", buffered: true });
-                });
-                await page.goto("about:blank");
-                await page.goto(server.url + hash);
-                await (hash ? graphShown(page) : page.locator(".jvms .jvm-link").first().waitFor());
-                await page.waitForTimeout(3500); // all that renews itself has done so once
-                seen[`${hash} ${width}`] = await page.evaluate(() => window.shifts.map((e) => [e.value, ...e.sources.map(({ node }) => (node && node.className) || String(node))]));
-                if (hash.startsWith("#/jvm"))
+            await page.addInitScript(() => {
+                window.shifts = [];
+                window.shiftObserver = new PerformanceObserver((list) => { window.shifts.push(...list.getEntries()); });
+                window.shiftObserver.observe({ type: "layout-shift", buffered: true });
+            });
+            await page.route(/signals\?pid/, async (route) => {
+                await new Promise((go) => setTimeout(go, late));
+                await route.continue().catch(() => {});
+            });
+            for (const [hash, shown] of views) {
+                const isTab = hash.includes("tab=");
+
+                late = isTab ? 3000 : 0;
+                if (isTab) {
+                    await page.evaluate((to) => { window.shifts = []; location.hash = to; }, hash);
+                } else {
+                    await page.goto("about:blank");
+                    await page.goto(server.url + hash);
+                }
+                await shown(page);
+                if (isTab)
+                    await page.locator(".signal-line .signal.severe").waitFor();
+                await page.evaluate(() => { document.dispatchEvent(new Event("visibilitychange")); }); // all that renews itself does so now
+                await page.waitForTimeout(isTab ? 500 : 3000);
+                seen[`${hash} ${width}`] = await page.evaluate(() => [...window.shifts, ...window.shiftObserver.takeRecords()]
+                    .map((e) => [e.value, ...e.sources.map(({ node }) => (node && node.className) || String(node))]));
+                if (/^#.jvm.*cpu/.test(hash))
                     seen[`${hash} ${width} graph`] = await page.locator(".graph").evaluate((graph) => graph.clientHeight >= 0.45 * innerHeight ? [] : [graph.clientHeight]);
-                await close(page);
-            }));
+            }
+            await page.unrouteAll({ behavior: "ignoreErrors" });
+            await close(page);
+        }));
         assert.deepEqual(Object.entries(seen).filter(([, list]) => list.length), []);
+    });
+
+    nodeTest("by touch on a phone, in four taps: from the list to what a pool waits for, and the stack of it", async ({ server, open }) => {
+        const iso = (ago) => new Date(Date.now() - ago).toISOString();
+
+        server.addSignal({ signal: "pool-exhausted", severity: 3, ago: 100, sentence: "3 of 3 threads of payment-* wait for the same", evidence: `/profile?pid=${ORDERS}&event=cpu&from=${iso(60000)}&to=${iso(0)}` });
+        const page = await open("", { viewport: { width: 390, height: 844 }, hasTouch: true });
+
+        await page.getByRole("link", { name: "Application" }).tap();
+        await page.locator(".signal-line .signal-link").tap();
+        await graphShown(page);
+        await page.waitForURL(/from=/);
+        const box = await page.locator(".graph").boundingBox();
+
+        await page.touchscreen.tap(box.x + 40, box.y + 9 + 2 * 18); // on a phone the root is on top
+        await page.locator(".status-name", { hasText: /Thread\.run|VM frames|runWorker/ }).waitFor();
+        await page.locator(".status .tool", { hasText: "…" }).tap();
+        await page.getByRole("menuitem", { name: "Callers and callees" }).waitFor();
+        await close(page);
+    });
+
+    nodeTest("by keys alone, in five: from the list to a capture of what stays, for a heap that grows", async ({ server, open }) => {
+        server.addSignal({ signal: "heap-growing", severity: 2, ago: 100, sentence: "after collections 13 MiB more are in use each minute", evidence: `/profile?pid=${ORDERS}&event=live&seconds=30` });
+        const page = await open();
+
+        await page.locator(".jvms .signal").first().waitFor();
+        await page.keyboard.press("j");
+        await page.keyboard.press("Enter");
+        await page.locator(".signal-line .signal-link").waitFor();
+        await page.keyboard.press("g"); // what shows the worst signal
+        await page.waitForFunction(() => document.activeElement.closest(".capture-form"));
+        assert.ok(await page.getByLabel("What stays: is it a leak?").isChecked());
+        await page.keyboard.press("Enter");
+        await page.locator(".progress-text", { hasText: "samples" }).waitFor();
+        assert.equal(await page.evaluate(() => document.activeElement.textContent), "Stop");
+        await page.keyboard.press("Enter");
+        await page.waitForURL(/#\/capture\//);
+        await close(page);
+    });
+
+    nodeTest("between a phone and a desk, too: the name, the sentence, who has the lock and the list's sentences have room", async ({ server, open }) => {
+        server.addSignal({ signal: "lock-contention", severity: 3, ago: 100, sentence: "6.0 of the 7.0 threads that were busy waited for a lock of class PriceTable; its holders vary, and slept in PriceTable.load, in 71 % of the looks",
+            evidence: `/profile?pid=${ORDERS}&event=lock&idle=0&from=-60s&to=now` });
+        for (const width of [1000, 800, 660]) {
+            const page = await open("", { viewport: { width, height: 1000 } }), widthOf = (selector) => page.locator(selector).first().evaluate((node) => node.clientWidth);
+
+            await page.locator(".jvms .signal").first().waitFor();
+            assert.ok(await widthOf(".jvms td.col-signals") >= 0.32 * width, `the list's sentences at ${width}`);
+            await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?tab=locks`);
+            await page.locator(".locks td").first().waitFor();
+            await page.locator(".signal-line .signal-link").waitFor();
+            assert.ok(await widthOf(".signal-line .signal-words") >= 0.6 * width, `the sentence at ${width}`);
+            const cut = await page.evaluate(() => [".crumbs > :last-child", ".scroll:has(.locks)"].filter((selector) => {
+                const node = document.querySelector(selector);
+
+                return node.scrollWidth > node.clientWidth + 1;
+            }));
+
+            assert.deepEqual(cut, [], `at ${width}`);
+            await close(page);
+        }
     });
 
     nodeTest("a view that is slow to come says so: a service, a capture, the form of one on a phone, and nothing shifts", async ({ server, open }) => {

@@ -473,14 +473,14 @@ describe("the page", { concurrency: 4 }, () => {
             ["never", "#/jvm/99999", ".blank"], ["expired", `#/jvm/${ORDERS}?from=${long}&to=${iso(7200000)}`, ".blank button"], ["nowhere", "#/nowhere", ".blank"]];
 
         // Each theme and each kind of screen; FLAMED_EVERY_LOOK: each of both.
-        const looks = process.env.FLAMED_EVERY_LOOK ? [1440, 1280, 390].flatMap((width) => [["light", width], ["dark", width]]) : [["dark", 1280], ["light", 390]];
+        const looks = process.env.FLAMED_EVERY_LOOK ? [1440, 1280, 800, 390].flatMap((width) => [["light", width], ["dark", width]]) : [["dark", 1280], ["light", 390]];
 
         // What is not there: the JVM that never was, and the range that has expired.
         const missing = new RegExp(`404 .*/(api/v1/jvms/99999|profile\\?pid=(99999&.*|4242&from=${encodeURIComponent(long)}&.*))$`);
         const cut = [], moved = [];
 
         await Promise.all(looks.map(async ([theme, width]) => {
-            const page = await open("", { colorScheme: theme, allow: missing, viewport: { width, height: { 1440: 900, 1280: 800, 390: 844 }[width] } });
+            const page = await open("", { colorScheme: theme, allow: missing, viewport: { width, height: { 1440: 900, 1280: 800, 800: 1000, 390: 844 }[width] } });
 
             const rest = restOf(page);
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { deployOf, deploysOf, openPast } from "../../web/page/past.js";
+import { sinceText } from "../../web/page/signals.js";
 import { TimelineMarks } from "../../web/page/timelinemarks.js";
 
 const NOW = Date.parse("2026-11-27T12:00:00Z");
@@ -45,4 +46,15 @@ test("signals that are past have flags where they began, and where they were ove
     marks.setSignals([{ signal: "gc-pauses", since: 5 }], [{ signal: "heap-full", since: 1, until: 4 }]);
     assert.deepEqual(flags.map(({ at, text, isBad }) => [at, text, isBad]),
         [[5, "gc-pauses began", true], [1, "heap-full began", true], [4, "heap-full was over", false]]);
+});
+
+test("a signal that was on shortly before does not begin anew", () => {
+    const one = { signal: "cpu-limit", pid: 7, since: Date.now() - 95000 }, text = (past) => sinceText(one, past).replaceAll("\u00a0", " ");
+    const before = (more) => [{ signal: "cpu-limit", pid: 7, since: Date.now() - 720000, until: Date.now() - 100000, ...more }];
+
+    assert.equal(text([]), "for 95 s");
+    assert.equal(text(before({})), "on and off for 12 min");
+    assert.equal(text(before({ pid: 8 })), "for 95 s");
+    assert.equal(text(before({ signal: "gc-pauses" })), "for 95 s");
+    assert.equal(text(before({ since: Date.now() - 3600000, until: Date.now() - 1000000 })), "for 95 s");
 });

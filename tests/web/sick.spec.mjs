@@ -290,6 +290,12 @@ describe("sick", { concurrency: 4 }, () => {
         await said.waitFor({ state: "detached" });
         await page.getByLabel("What stays: is it a leak?").check();
         await said.waitFor();
+        const since = stopped;
+
+        stopped = 0; // it works again
+        await said.waitFor({ state: "detached" });
+        stopped = since;
+        await said.waitFor();
         assert.match(plain(await said.textContent()), /jcmd 4242 GC\.class_histogram/);
         await said.getByRole("link", { name: "What ran until it stopped" }).click();
         const params = await server.asked(/GET \/profile\?pid=4242&from=20.*format=json/), to = Date.parse(params.get("to"));

@@ -5,6 +5,7 @@ import test from "node:test";
 import { KIND } from "../../web/shared/kinds.js";
 import { openTimes } from "../../web/shared/ranges.js";
 import { openProfile } from "../../web/shared/tree.js";
+import { idleText } from "../../web/page/idlepools.js";
 import { TrackSums, boxesOf, cellsOf, poolOf, tracksOf } from "../../web/page/threadtracks.js";
 
 test("threads of a pool differ by numbers alone", () => {
@@ -67,6 +68,16 @@ test("sums made once say the same as the samples, coarse and fine", () => {
         }
 });
 
+test("a look that stands for other threads, too, is no longer a wait: its time counts, its box does not stretch", () => {
+    const { profile } = workers();
+    const times = openTimes([10, 0, 5, 3, 5, 0, 10, 1, 170, 2], [20000, 10000, 20000, 10000, 50000], [1, 1, 1, 1, 3]);
+    const { pools: [{ threads: [first] }], total, seen } = tracksOf(profile, times);
+
+    assert.deepEqual([first.total, first.spans.at(-1).ms], [200, 50]);
+    assert.deepEqual([total, seen], [210, 110]);
+    assert.deepEqual([...cellsOf([first], 0, 200, 4).get(KIND.PARK)], [0, 0, 0, 50]); // between, nobody looked
+});
+
 test("each wait has its own length, where the format says it: long ones leave no gap", () => {
     const { profile } = workers();
     const times = openTimes([10, 0, 5, 3, 5, 0, 10, 1, 170, 2], [20000, 10000, 20000, 10000, 170000]);
@@ -78,4 +89,14 @@ test("each wait has its own length, where the format says it: long ones leave no
 
     assert.deepEqual(boxes.at(-1), ["[park]", 30, 200]);
     assert.equal(openTimes([10, 0, 5, 3], [1]).span, null); // not of these samples
+});
+
+test("pools in a sentence: idle, waiting, or busy with work; what ran does not wait", () => {
+    const strings = ["", "[web-1 tid=11]", "[io-1 tid=12]", "[calc-1 tid=13]", "run", "[park]", "[network]"];
+    const frames = [[1, KIND.THREAD], [2, KIND.THREAD], [3, KIND.THREAD], [4, KIND.C2], [5, KIND.PARK], [6, KIND.NETWORK]].flatMap(([name, kind]) => [name, kind, 0, 0, 0]);
+    const profile = openProfile({ format: "flamed-viewer", version: 1, meta: { seconds: 1, unit: "nanoseconds", period: 1e9 }, quality: {}, warnings: [], strings, frames,
+        rows: [0, 3, 0, 3, 4, 1, 0, 3, 1, 3, 5, 1, 0, 2, 2, 3, 1], values: [1e9, 1e9, 1e9] });
+
+    profile.idle = [true, false, false];
+    assert.equal(idleText(profile), "web-* is idle; io-* waits (Network); calc-* ran");
 });

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form that starts a capture: questions as tiles, each with its cost and what it loads.
 
-import { getJson, isAbort, postJson } from "./api.js";
+import { getJson, isAbort, postJson, repeat } from "./api.js";
 import { element, isNarrow, setText } from "../shared/dom.js";
-import { plural } from "../shared/format.js";
+import { asSentence, plural } from "../shared/format.js";
 import { eventTitle } from "./capture.js";
 import { showProspect } from "./prospect.js";
 import { OTHER, QUESTIONS, otherEvents, questionOf } from "./questions.js";
 
 const USUAL_SECONDS = 30;
+const JUDGE_SECONDS = 5;
 let formCount = 0; // radio buttons of a form share a name
 
 // What a profile can be taken of on this machine; nothing when that cannot be told.
@@ -27,6 +28,7 @@ export class CaptureForm {
     constructor(target, on) {
         this.target = target;
         this.on = on;
+        this.endJudging = () => {};
         const field = (label, control) => element("label", { class: "field" }, label, control);
         const number = (value, min, max) => element("input", { class: "tool number", type: "number", min, max, step: "any", value });
 
@@ -69,7 +71,7 @@ export class CaptureForm {
 
     fillEvents(events) {
         const { groups, missing } = otherEvents(events);
-        const option = ({ name, description }) => element("option", { value: name, title: description }, eventTitle(name));
+        const option = ({ name, description }) => element("option", { value: name, title: asSentence(description) }, eventTitle(name));
         const list = () => groups.map(({ label, events: some }) => element("optgroup", { label }, ...some.map(option)));
         const asked = QUESTIONS.map(({ event }) => events.find(({ name }) => name === event)).filter((e) => e && e.available !== false);
 
@@ -80,7 +82,7 @@ export class CaptureForm {
             if (event === OTHER)
                 continue;
             input.disabled = !one || one.available === false;
-            root.title = one ? [one.description, `Costs ${one.cost}`].join(". ") : "";
+            root.title = one ? asSentence(`${one.description}. Costs ${one.cost}`) : "";
             if (input.disabled)
                 setText(words, `Not here: ${one ? one.reason : "this flamed has no such event"}`);
         }
@@ -134,15 +136,29 @@ export class CaptureForm {
 
         const costs = this.chosen.map((name) => this.events && this.events.get(name)).filter(Boolean);
 
-        setText(this.cost, costs.map(({ description, cost }) => `${description}. It costs ${cost}.`).join(" "));
+        setText(this.cost, costs.map(({ description, cost }) => asSentence(`${description}. It costs ${cost}.`)).join(" "));
         this.other.hidden = event !== OTHER;
         this.hzField.hidden = !(hz || event === "cpu");
         if (this.tiles.some(({ input }) => input === control))
             this.seconds.value = seconds;
         if (hz && !this.hz.value)
             this.hz.value = hz;
-        if (event !== this.judged) // once for each question
-            showProspect(this.prospect, this.target.pid, this.judged = event, () => this.judged === event);
+        if (event !== this.judged) {
+            this.judged = event;
+            this.prospect.replaceChildren();
+            this.judge();
+        }
+    }
+
+    // What a JVM allocates changes while one reads: judged again and again, as long as the form is in sight.
+    judge() {
+        this.endJudging();
+        this.endJudging = repeat(JUDGE_SECONDS, async (signal) => {
+            const { judged } = this;
+
+            if (this.root.isConnected && this.root.checkVisibility())
+                await showProspect(this.prospect, this.target.pid, judged, signal);
+        });
     }
 
     async submit() {

@@ -41,6 +41,8 @@ export class CaptureSlot {
         this.isStopped = true;
         if (this.progress)
             this.progress.end();
+        if (this.form)
+            this.form.endJudging();
         this.stopWaiting();
     }
 

@@ -75,14 +75,14 @@ export class CompareView {
         this.panel.setTint(diffTint);
         this.pickers = Object.fromEntries(SIDES.map(([name, label]) =>
             [name, new SidePicker(label, (side) => this.choose(name, side))]));
-        this.strip = element("div", { class: "bar sub" }, this.pickers.a.root, this.pickers.b.root,
+        this.strip = element("div", { class: "bar sub sides" }, this.pickers.a.root, this.pickers.b.root,
             button("Swap", () => this.swap(), { title: "Before becomes after" }),
             element("span", { class: "diff-key" }, element("span", { class: "swatch less" }), "less",
                 element("span", { class: "swatch more" }), "more"));
         this.changes = element("section", { class: "change-list", "aria-label": "Biggest changes", tabindex: "0", hidden: true });
         this.content = element("div", { class: "content" });
         this.strip.hidden = inside;
-        this.root = element("div", { class: inside ? "view compare-inside" : "view" }, this.strip, this.content);
+        this.root = element("div", { class: inside ? "view compare-inside" : "view settling" }, this.strip, this.content);
     }
 
     async start() {
@@ -105,8 +105,10 @@ export class CompareView {
             await this.guess(signal);
             await this.load();
         } catch (error) {
-            if (!isAbort(error))
-                this.content.replaceChildren(errorState(error, button("Try again", () => this.start())));
+            if (isAbort(error))
+                return;
+            this.root.classList.remove("settling");
+            this.content.replaceChildren(errorState(error, button("Try again", () => this.start())));
         }
     }
 
@@ -166,6 +168,7 @@ export class CompareView {
             sides[name] = fixedSide(sides[name], now);
             this.pickers[name].fill(sides[name], this.captures, this.jvms);
         }
+        this.root.classList.remove("settling");
         this.keep();
         if (!sides.a || !sides.b) {
             const list = sides.a || sides.b ? [] : await this.suggestions(signal);

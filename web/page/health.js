@@ -44,7 +44,7 @@ export class HealthView {
             this.body.append(element("section", { class: "card card-" + id, "aria-label": title },
                 element("h2", {}, title), this.parts[id]));
         }
-        this.root = element("div", { class: "view" }, element("div", { class: "scroll", tabindex: "0", "aria-label": "Health", role: "region" }, this.body));
+        this.root = element("div", { class: "view settling" }, element("div", { class: "scroll", tabindex: "0", "aria-label": "Health", role: "region" }, this.body));
     }
 
     start() {
@@ -83,6 +83,7 @@ export class HealthView {
             part(["schedules"], async () => this.showSchedules((await getJson("api/v1/schedules", {}, signal)).schedules)),
         ]);
 
+        this.root.classList.remove("settling"); // all of it has its place
         this.app.banner.show(fine.some(Boolean) ? "" : "flamed does not answer. Trying again …");
     }
 

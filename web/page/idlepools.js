@@ -36,13 +36,14 @@ function sumPools(profile) {
     return [...pools].sort((a, b) => b[1].threads.size - a[1].threads.size);
 }
 
-// "http-exec-* × 2 are idle; bank waits (Network)"; "": nothing is known. @profile: of all of the threads' time, by thread.
+// "http-exec-* × 2 are idle; bank waits (Network); mail ran"; "": nothing is known. @profile: of all of the threads' time, by thread.
 export function idleText(profile) {
     const pools = sumPools(profile);
     const said = pools.slice(0, POOLS_SAID).map(([name, { threads: { size }, ms, idleMs, waits }]) => {
-        const [[kind] = [KIND.BLOCKED]] = [...waits].sort((a, b) => b[1] - a[1]), isOne = size === 1;
+        const [longest] = [...waits].sort((a, b) => b[1] - a[1]), isOne = size === 1, waitMs = [...waits.values()].reduce((sum, one) => sum + one, 0);
+        const does = idleMs >= IDLE_SHARE * ms ? `${isOne ? "is" : "are"} idle` : !longest || waitMs < ms - idleMs - waitMs ? "ran" : `${isOne ? "waits" : "wait"} (${KINDS[longest[0]].label})`;
 
-        return `${name}${isOne ? "" : ` × ${size}`} ${idleMs >= IDLE_SHARE * ms ? `${isOne ? "is" : "are"} idle` : `${isOne ? "waits" : "wait"} (${KINDS[kind].label})`}`;
+        return `${name}${isOne ? "" : ` × ${size}`} ${does}`;
     });
 
     return said.join("; ") + (pools.length > POOLS_SAID ? `; and ${pools.length - POOLS_SAID} more` : "");

@@ -39,7 +39,7 @@ const LIVE_SECONDS = 3;
 const LIVE_SPAN = 60; // seconds that it looks back at first
 const ENOUGH_SAMPLES = 300;
 
-const SETTLE_MS = 2500;
+const SETTLE_MS = 10000; // a flamed that hangs: what comes later moves what is below
 
 export class JvmView {
     // @app: {setCrumbs(list), pushParams(params), replaceParams(params), banner, theme}; @argument: a pid or "node".

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a capture of what is allocated, or of what stays, can answer at all: of a JVM that stopped it cannot. Then what can.
 
-import { getJson } from "./api.js";
+import { getJson, isAbort } from "./api.js";
 import { element } from "../shared/dom.js";
 import { formatBytes, formatClock } from "../shared/format.js";
 import { allocationSteps, openMemoryHistory } from "./memorychart.js";
+import { renewChildren } from "./renew.js";
 import { formatRoute } from "./route.js";
 
 const WORKS_LEAST = 10240; // bytes a second: a JVM without work allocates less
@@ -31,17 +32,17 @@ function prospect(pid, event, heap) {
         link({ tab: "memory" }, "Memory over time"), " · ", link({ tab: "threads" }, "What its threads do"));
 }
 
-// Puts it into @slot, once it is known, while @isWanted() still holds.
-export async function showProspect(slot, pid, event, isWanted) {
-    slot.replaceChildren();
+// Puts it into @slot, once it is known. What stands there is renewed where it stands.
+export async function showProspect(slot, pid, event, signal) {
     if (!pid || !["alloc", "live"].includes(event))
         return;
     try {
-        const said = prospect(pid, event, await getJson(`api/v1/jvms/${pid}/heap`, {}));
+        const said = prospect(pid, event, await getJson(`api/v1/jvms/${pid}/heap`, {}, signal));
 
-        if (said && isWanted())
-            slot.replaceChildren(said);
-    } catch {
-        // a JVM without counters: nothing is known
+        renewChildren(slot, said ? [said] : []);
+    } catch (error) {
+        if (isAbort(error))
+            throw error;
+        slot.replaceChildren(); // a JVM without counters: nothing is known
     }
 }

@@ -2,7 +2,7 @@
 // What is wrong with JVMs, as /api/v1/signals says it, and where in the page its evidence is.
 
 import { element } from "../shared/dom.js";
-import { formatMoment } from "../shared/format.js";
+import { formatAgo, formatMoment } from "../shared/format.js";
 import { formatRoute } from "./route.js";
 
 const WORST = 3;
@@ -28,6 +28,13 @@ export function lastWorse(past, on, now = Date.now()) {
     const worst = Math.max(0, ...on.map(({ severity }) => severity));
 
     return past.filter(({ severity, until }) => severity > worst && now - until < RECENT_MS);
+}
+
+// "for 95 s"; of a signal that was on shortly before, too, since the first of these times: "on and off for 12 min".
+export function sinceText({ signal, pid, since }, past) {
+    const before = past.find((one) => one.signal === signal && one.pid === pid && since - one.until < RECENT_MS);
+
+    return before ? `on and off for ${formatAgo(before.since)}` : `for ${formatAgo(since)}`;
 }
 
 // "12:24"

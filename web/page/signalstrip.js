@@ -9,7 +9,7 @@ import { button } from "./notice.js";
 import { shortClasses } from "../shared/names.js";
 import { renewChildren } from "./renew.js";
 import { formatRoute } from "./route.js";
-import { evidenceLink, lastWorse, minuteText, openPastSignals, openSignals, pastLink, remedyParts, severityClass, severityText, untilText } from "./signals.js";
+import { evidenceLink, lastWorse, minuteText, openPastSignals, openSignals, pastLink, remedyParts, severityClass, severityText, sinceText, untilText } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;
 
@@ -183,7 +183,7 @@ export class SignalStrip {
         return [element("b", { ...key, class: `signal ${severityClass(one)}`, title: severityText(one.severity) }, one.signal),
             element("span", { ...key, class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${withLocalTimes(shortClasses(one.sentence))}. `,
                 element("span", { class: "quiet" }, ...remedyParts(one.remedy, this.target))),
-            element("span", { ...key, class: "quiet signal-since", title: formatMoment(one.since) }, `for ${formatAgo(one.since)}`),
+            element("span", { ...key, class: "quiet signal-since", title: formatMoment(one.since) }, sinceText(one, this.past)),
             ...link ? [element("a", { ...key, href: link.href, class: "signal-link" }, link.label)] : []];
     }
 }

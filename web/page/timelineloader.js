@@ -7,7 +7,7 @@ import { spanSelect } from "./jvmbar.js";
 
 const TIMELINE_SECONDS = 3;
 const TIMELINE_BUCKETS = 240;
-const TIMELINE_SPANS = [[60, "1 min"], [300, "5 min"], [600, "10 min"], [3600, "1 h"], [21600, "6 h"], [86400, "1 day"]];
+const TIMELINE_SPANS = [[60, "Last 1 min"], [300, "Last 5 min"], [600, "Last 10 min"], [3600, "Last 1 h"], [21600, "Last 6 h"], [86400, "Last 1 day"]];
 const USUAL_SPAN = 300;
 const ENDED_ROOM = 5; // seconds behind the end
 

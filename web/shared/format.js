@@ -108,3 +108,6 @@ export function formatAgo(ms, now = Date.now()) {
 }
 
 export const formatBytes = (n) => scaled(n, BYTES);
+
+// A text of flamed as a sentence begins, with µs where it writes us.
+export const asSentence = (text) => text.slice(0, 1).toUpperCase() + text.slice(1).replace(/(\d )us\b/g, "$1µs");
