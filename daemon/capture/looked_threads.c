@@ -12,7 +12,7 @@ void looked_threads_deinit(struct looked_threads *l)
     l->count = l->cap = l->next_count = l->next_cap = 0;
 }
 
-/* Puts the time at @t's place that was not put yet; without a place it is lost. */
+/* Puts the time at the place of @t that was not put yet. Time without a place is lost. */
 static void put_place(struct looked_threads *l, struct looked_thread *t)
 {
     for (int state = 0; state < LOOKED_STATES; state++) {
@@ -50,7 +50,7 @@ void looked_threads_begin(struct looked_threads *l, uint64_t now_ns, double weig
     l->part = part;
     l->at = l->next_count = 0;
     l->level = shares_level(&l->wanted, LOOKED_THREADS_MAX - LOOKED_THREADS_FREE);
-    if (l->level == UINT64_MAX) /* else the level is for counters of this seed */
+    if (l->level == UINT64_MAX) /* else the level belongs to counters with this seed */
         shares_init(&l->wanted, /* max= */ 0);
     else
         l->wanted = (struct shares){ .seed = l->wanted.seed };
@@ -67,8 +67,7 @@ static bool has_room(struct looked_threads *l, uint64_t owner)
     return false;
 }
 
-/* Advances to thread @host_tid of the pass before. Threads in between have ended, if they are of
- * this part. */
+/* Advances to thread @host_tid of the pass before. Threads of this part in between have ended. */
 static void skip_to(struct looked_threads *l, uint64_t host_tid)
 {
     for (; l->at < l->count && l->threads[l->at].host_tid < host_tid; l->at++) {
@@ -81,8 +80,8 @@ static void skip_to(struct looked_threads *l, uint64_t host_tid)
     }
 }
 
-/* Returns thread @e of this pass, with its state of the pass before. NULL: there is no room, or @e
- * is out of order. */
+/* Returns thread @e of this pass, with its state of the pass before. NULL: there is no room, or
+ * entries are not in order. */
 static struct looked_thread *next_thread(struct looked_threads *l, const struct looks_entry *e,
                                          uint64_t owner)
 {
@@ -101,7 +100,7 @@ static struct looked_thread *next_thread(struct looked_threads *l, const struct 
         if (before->host_pid == e->host_pid && before->ran_ns <= e->ran_ns)
             *t = *before;
         else
-            put_place(l, before); /* another thread with that number */
+            put_place(l, before); /* another thread has that number now */
     }
     return t;
 }
@@ -116,8 +115,8 @@ static void set_owed(struct looked_threads *l, struct looked_thread *t, enum loo
     t->owed_ns[state] = MAX(MIN(ns, MOST), -MOST);
 }
 
-/* Adds the time since the last pass to the time owed. A new thread stands for others like it that
- * began and ended between two passes, and is owed all the time between them. */
+/* Adds the time since the last pass to the time owed. A new thread stands for other threads like it
+ * that began and ended between two passes. So it is owed all the time between them. */
 static void owe(struct looked_threads *l, struct looked_thread *t, const struct looks_entry *e,
                 enum looked_state state)
 {
@@ -165,7 +164,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
     if (stays && !t->placed && l->now_ns - t->put_ns >= LOOKED_NAMED_NS)
         stays = false; /* the stack was lost on its way */
     if (t->placed && t->ran_ns == e->ran_ns && e->found != LOOKS_RUNS)
-        stays = true; /* its place is written again, for a better stack */
+        stays = true; /* the place is written again, for a better stack */
     if (!stays)
         leave_place(l, t);
     owe(l, t, e, state);
@@ -173,7 +172,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
     l->forgotten = granted && !stays;
     if (e->found == LOOKS_RUNS)
         return 0;
-    if (stays) { /* it was blocked there before it was woken */
+    if (stays) { /* the thread was blocked there before it was woken */
         t->place_ns[LOOKED_BLOCKED] += settle(t, LOOKED_BLOCKED);
         if (state == LOOKED_RUNNABLE)
             t->place_ns[LOOKED_RUNNABLE] += settle(t, LOOKED_RUNNABLE);
@@ -183,10 +182,10 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
         return 0;
     }
     if (e->found == LOOKS_LEFT || l->forgotten)
-        return 0; /* no other thread stands for it: the time stays owed */
+        return 0; /* no thread stands for others: the time stays owed */
     ns = settle(t, state);
     if (e->found != LOOKS_PLACE) {
-        l->lost_ns += l->weight > 1 ? 0 : ns; /* weight > 1: others stand for it */
+        l->lost_ns += l->weight > 1 ? 0 : ns; /* weight > 1: other threads stand for it */
         return 0;
     }
     t->pass = l->no;
@@ -230,7 +229,7 @@ bool looked_thread_waits(const struct looked_threads *l, const struct looked_thr
     return !t->runs && (t->placed || (t->left_ns && l->before_ns < t->left_ns + LOOKED_LEFT_NS));
 }
 
-/* Returns the begin of the time of @t that no place has got yet. */
+/* Returns the begin of the time of @t that has no place yet. */
 static uint64_t known_of(const struct looked_thread *t)
 {
     uint64_t most_ns = 0;
@@ -241,7 +240,7 @@ static uint64_t known_of(const struct looked_thread *t)
         most_ns = MAX(most_ns, ns + (t->placed ? 0 : t->place_ns[state]));
     }
     if (t->pass && !t->placed)
-        most_ns += LOOKED_OWED_MAX_NS; /* of the stack that is on its way */
+        most_ns += LOOKED_OWED_MAX_NS; /* time of the stack that is being named */
     return t->looked_ns - MIN(most_ns, t->looked_ns);
 }
 

@@ -18,8 +18,8 @@ static struct looked_virtual *find(struct looked_virtuals *l, int32_t host_pid)
     return NULL;
 }
 
-/* Returns a place for another JVM: one with a look that is too old, else a new one. The recorder
- * looks at no more JVMs than there are places. */
+/* Returns a place for another JVM: one with an outdated look, else a new one. The recorder looks at
+ * no more JVMs than there are places. */
 static struct looked_virtual *new_place(struct looked_virtuals *l, uint64_t now_ns)
 {
     if (!l->jvms)
@@ -45,7 +45,7 @@ struct looked_virtual *looked_virtuals_keep(struct looked_virtuals *l, int32_t h
     if (jvm->look_ns == look_ns)
         return jvm;
     if (!jvm->wanted ||
-        look_ns < jvm->look_ns) /* a sample that was named late is of an older look */
+        look_ns < jvm->look_ns) /* the sample was named late, and is of an older look */
         return NULL;
     *jvm = (struct looked_virtual){ .host_pid = host_pid, .look_ns = look_ns };
     return jvm;

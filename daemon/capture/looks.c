@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PROBLEM_NS (60 * NSEC_PER_SEC) /* until the next try after a problem */
+#define PROBLEM_NS (60 * NSEC_PER_SEC) /* time to the next try after a problem */
 #define PATIENCE_MIN_NS (2 * NSEC_PER_SEC)
-#define PATIENCE_MAX_NS (16 * NSEC_PER_SEC) /* beyond it, incomplete places are kept */
+#define PATIENCE_MAX_NS (16 * NSEC_PER_SEC) /* after this time, incomplete places are kept */
 #define READ_BYTES ((size_t)64 << 10)
-/* The kernel visits more threads once these bytes were read: some 6 that are walked. Between a
- * thread's registers and its walk lie those of the others. */
+/* The kernel visits more threads once these bytes were read, which is some 6 walked threads.
+ * Between reading a thread's registers and walking its stack, flamed walks the others of these. */
 #define CHUNK_BYTES ((size_t)2 << 10)
 
 /* The stack of a waiting thread, for a sample of an event of the flight. */
@@ -52,7 +52,7 @@ static void put_sample(struct looks *l, const struct looked_thread *t, const str
                       f->frames, f->n) < 0;
 }
 
-/* Does the same for a stack that l->stacks holds. */
+/* Does the same for a stack in l->stacks. */
 static void put_held(struct looks *l, const struct looked_thread *t, uint32_t stack,
                      struct found *f, enum looked_state state, uint64_t ns)
 {
@@ -61,7 +61,8 @@ static void put_held(struct looks *l, const struct looked_thread *t, uint32_t st
     put_sample(l, t, f, state, t->looked_ns, ns, 1);
 }
 
-/* Implements looked_threads.put. A thread that waits for a lock waits until it runs again. */
+/* Implements looked_threads.put. A thread that waits for a lock waits for it until it runs
+ * again. */
 static void put(void *cookie, const struct looked_thread *t, enum looked_state state, uint64_t ns)
 {
     struct looks *l = cookie;
@@ -119,7 +120,7 @@ static struct looked_process *find_process(struct looks *l, int32_t host_pid)
 
 ORDER_FUNCTION(by_pid, struct looked_process, COMPARE(x->id.host_pid, y->id.host_pid))
 
-/* Requests that the places of @p are written again later, however often they were before. */
+/* Requests that the places of @p are written again later, also if they were written often. */
 static void want_again(struct looked_process *p)
 {
     p->incomplete = true;
@@ -180,7 +181,7 @@ static int choose(void *cookie, struct process *p)
     return 0;
 }
 
-/* Selects the JVMs that run now for passes. */
+/* Selects for passes the JVMs that run now. */
 static void choose_processes(struct looks *l, uint64_t now_ns)
 {
     struct looks before = *l;
@@ -199,7 +200,7 @@ static void choose_processes(struct looks *l, uint64_t now_ns)
     free(before.processes);
 }
 
-/* Forgets all places, so that the next passes write them again. */
+/* Drops all places, so that the next passes write them again. */
 static void begin_again(struct looks *l, uint64_t now_ns)
 {
     looked_threads_forget(&l->threads);
@@ -213,7 +214,7 @@ static void renew_stacks(struct looks *l)
     looked_virtuals_forget(&l->virtuals);
     begin_again(l, clock_monotonic_ns());
     if (record_new(l->o.frames, /* max_samples= */ 2, &fresh) < 0)
-        return; /* no place refers to the old one */
+        return; /* no place refers to the old record */
     record_free(l->stacks);
     l->stacks = fresh;
 }
@@ -228,8 +229,8 @@ void looks_use_table(struct looks *l, struct frame_table *table)
 
 /* ---- a pass ---- */
 
-/* Handles a thread for which the program left out its place as already written, but flamed does not
- * know it. */
+/* Handles a thread that flamed does not know, although the program left out its place as already
+ * written. */
 static void note_forgotten(struct looks *l, const struct looks_entry *e)
 {
     struct looked_process *p = find_process(l, (int32_t)e->host_pid);
@@ -275,13 +276,14 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
     return sizeof(*e) + e->bytes;
 }
 
-/* Returns the processor time of this thread. */
+/* Returns the processor time of the calling thread. */
 static uint64_t cpu_ns(void)
 {
     return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Walks the places that were taken since the counter was @before. Adds the time to *t. */
+/* Walks the stacks of the places that were taken since the counter was @before. Adds the time to
+ * *t. */
 static void walk(struct looks *l, uint64_t before, struct looks_work *t)
 {
     uint64_t own_ns, readers_ns;
@@ -321,8 +323,8 @@ static bool read_pass(struct looks *l, int fd, struct looks_work *t)
     return buffer && got == 0 && n == 0;
 }
 
-/* Decides how many threads the pass walks. Returns the number of threads that have run for which
- * each of these stands. Without a walk, the threads are left to a later pass. */
+/* Decides how many threads the pass walks. Returns the number of threads that have run for each
+ * walked thread. Without walks, a later pass handles the threads. */
 static double plan(struct looks *l, uint64_t now_ns, struct looks_pass *ret)
 {
     double share = 1;
@@ -348,7 +350,7 @@ void looks_tick(struct looks *l, uint64_t now_ns)
 
     if (!l || now_ns < l->due_ns)
         return;
-    l->o.walk(l->o.cookie); /* what captures left: not charged to the pass */
+    l->o.walk(l->o.cookie); /* records that captures left; not charged to the pass */
     begun_ns = cpu_ns();
     l->due_ns = now_ns + looks_pace_next(&l->pace, (uint64_t)random());
     weight = plan(l, now_ns, &pass);
@@ -358,7 +360,7 @@ void looks_tick(struct looks *l, uint64_t now_ns)
             l->due_ns = now_ns + PROBLEM_NS;
         return;
     }
-    if (!l->passed_ns) /* the program has just been loaded and knows no process */
+    if (!l->passed_ns) /* the program has just been loaded, and knows no process */
         l->process_count = 0;
     l->problem = ERROR_NULL;
     choose_processes(l, now_ns);
@@ -381,7 +383,7 @@ void looks_tick(struct looks *l, uint64_t now_ns)
 
 /* ---- named samples ---- */
 
-/* Notes that a stack could not be walked, or a lock not be read, so that a later pass tries
+/* Records that a stack could not be walked, or a lock not be read, so that a later pass tries
  * again. */
 static void note_incomplete(struct looks *l, const struct incoming *in)
 {
@@ -396,7 +398,7 @@ static void note_incomplete(struct looks *l, const struct incoming *in)
         p->incomplete = true;
 }
 
-/* Fills in the mode, name, process and request of @t from @in. */
+/* Stores the mode, name, process and request of @in in @t. */
 static void know(struct looks *l, const struct incoming *in, struct looked_thread *t)
 {
     t->mode = in->rec->flags & SAMPLE_IN_KERNEL ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER;
@@ -408,13 +410,13 @@ static void know(struct looks *l, const struct incoming *in, struct looked_threa
         context_recorded(l->o.contexts, in, &t->request);
 }
 
-/* Returns whether the pass of @rec has written the place of @t. */
+/* Returns whether the pass of @rec wrote the place of @t. */
 static bool is_of_place(const struct looked_thread *t, const struct sample_record *rec)
 {
     return t && t->pass == rec->flush;
 }
 
-/* Returns whether @t has the same place already, with a stack no worse than that of @in. */
+/* Returns whether @t already has the same place, with a stack at least as good as that of @in. */
 static bool has_better(const struct looked_thread *t, const struct incoming *in)
 {
     bool has = in->rec->lock ? t->lock_stack != 0 : t->placed;
@@ -472,9 +474,9 @@ void looks_sample(struct looks *l, const struct incoming *in)
     if (sample_is_virtual(rec))
         survey_keep_virtual(l, in);
     if (is_of_place(t, rec) && (has_better(t, in) || hold(l, in, t)) && rec->weight <= 1) {
-        /* The time of a lock is counted with its place. */
+        /* The time of a wait for a lock is counted with its place. */
         t->place_ns[state] += rec->lock ? 0 : rec->value;
-    } else if (rec->value) { /* stands for several threads, or its thread has moved on */
+    } else if (rec->value) { /* the sample stands for several threads, or its thread has moved on */
         know(l, in, &one);
         put_sample(l, &one, &f, state, rec->time_ns, rec->value, MAX(rec->weight, 1U));
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waits of threads for the flight recorder. About once a second, one pass visits the threads of
- * JVMs; if a pass takes longer than a millisecond, it is repeated less often (looks_pace.h). A
- * thread that has not run since the last pass is where it was. For one that has run and waits, the
- * kernel gives registers, and flamed walks the stack. If more have run than may be walked, a random
- * share stands for all. Thread: the engine's.
+ * JVMs; if passes take longer than a millisecond, they come less often (looks_pace.h). A thread
+ * that has not run since the last pass waits at the same place. For a thread that has run and
+ * waits, the kernel gives the registers, and flamed walks the stack. If more threads have run than
+ * may be walked, a random share stands for all. Thread: the engine's.
  */
 #pragma once
 
@@ -16,10 +16,10 @@
 #include "discover/discover.h"
 #include "store/flight.h"
 
-#define LOOKS_FRAMES_MAX 16384 /* per stack */
+#define LOOKS_FRAMES_MAX 16384 /* frames per stack */
 #define LOOKS_STACKS_MAX_BYTES ((size_t)8 << 20)
 
-/* The number of the set in records of threads. */
+/* The set number in records of threads. */
 #define LOOKS_SET BROKER_SETS_MAX
 
 struct looked_process {
@@ -27,7 +27,7 @@ struct looked_process {
     uint64_t owner; /* proc_owner() */
     uint32_t epoch;
     bool ready;           /* its stacks can be walked */
-    bool requests;        /* they have requests */
+    bool requests;        /* the requests of its threads are read */
     bool incomplete;      /* some of its stacks could not be walked */
     uint64_t epoch_ns;    /* CLOCK_MONOTONIC: begin of the epoch */
     uint64_t patience_ns; /* length of an epoch with incomplete stacks */
@@ -35,8 +35,8 @@ struct looked_process {
 
 struct looks_stats {
     uint64_t passes, walked, passed_over; /* threads that had run: walked; not walked, */
-    uint64_t alike;                       /* and not walked as they waited as before */
-    uint64_t time_ns;                     /* processor time of passes, without walks */
+    uint64_t alike;                       /* and those not walked because they waited as before */
+    uint64_t time_ns;                     /* processor time of passes without walks */
     uint64_t threads, left_out, lost_ns;  /* as in looked_threads */
     uint64_t dropped;                     /* samples that did not fit into the recorder */
 };
@@ -47,8 +47,8 @@ struct looks_opts {
     struct frame_table *frames;
     struct flight *flight;
     const struct probe_table *contexts; /* NULL: requests are not recorded */
-    uint8_t event, lock_event;          /* events of the flight that its samples are added to */
-    /* Takes a record like the ring's; the sample comes back by looks_sample(). */
+    uint8_t event, lock_event;          /* events of the flight that samples are added to */
+    /* Takes a record like those of the ring. Its sample comes back by looks_sample(). */
     void (*deliver)(void *cookie, const struct sample_record *rec, const uint64_t *frames);
     /* Walks the stacks of these records at once, before their threads run on. */
     void (*walk)(void *cookie);
@@ -66,20 +66,20 @@ struct looks {
     uint64_t due_ns;    /* CLOCK_MONOTONIC of the next pass */
     uint64_t passed_ns; /* CLOCK_MONOTONIC of the last pass; 0: none */
     struct looks_pace pace;
-    double moved; /* threads that had run and wanted a walk, in the last pass */
+    double moved; /* threads that had run and wanted a walk in the last pass */
     uint32_t part;
-    struct error problem; /* why there are no passes; code 0: there are */
+    struct error problem; /* why no passes are made; code 0: passes are made */
     struct looks_stats stats;
     uint32_t *frames; /* owned, scratch: one stack */
 };
 
-/* Creates it; passes begin with looks_tick(). Returns 0 or -ENOMEM. */
+/* Creates *ret. Passes begin with looks_tick(). Returns 0 or -ENOMEM. */
 int looks_new(const struct looks_opts *o, struct looks **ret);
 /* Frees it. Accepts NULL. Returns NULL. */
 struct looks *looks_free(struct looks *l);
 /* Makes a pass if it is due. Accepts NULL. */
 void looks_tick(struct looks *l, uint64_t now_ns);
-/* Takes a record that o.deliver() got, once it is named. */
+/* Takes a record that o.deliver() got, when it is named. */
 void looks_sample(struct looks *l, const struct incoming *in);
 /* Returns the time (CLOCK_MONOTONIC) up to which all waits are known: looked_threads_known_ns().
  * UINT64_MAX: no passes are made. Accepts NULL. */
@@ -89,8 +89,8 @@ void looks_put(struct looks *l);
 /* Replaces the frame table by @table, which is borrowed; places are looked up again. Accepts
  * NULL. */
 void looks_use_table(struct looks *l, struct frame_table *table);
-/* Notes that the virtual threads of JVM @host_pid were looked at at @look_ns: the samples of those
- * that wait have that time. Accepts NULL. */
+/* Records that the virtual threads of JVM @host_pid were looked at at @look_ns. The samples of its
+ * waiting threads have that time. Accepts NULL. */
 void looks_look_virtual(struct looks *l, int32_t host_pid, uint64_t look_ns);
 /* Adds @ns, the waits that looks at virtual threads left out, to the lost time. */
 void looks_lose(struct looks *l, uint64_t ns);

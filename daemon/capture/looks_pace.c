@@ -23,7 +23,7 @@ double looks_pace_walks(struct looks_pace *p, uint64_t since_ns)
     return walks;
 }
 
-/* Returns the mean of the last values up to @last. @mean: the one before, or 0. */
+/* Returns the mean of the last values, the newest being @last. @mean: the mean before, or 0. */
 static double mean_of_last(double mean, double last)
 {
     return mean > 0 ? mean * 0.75 + last * 0.25 : last;

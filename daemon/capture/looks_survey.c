@@ -12,9 +12,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define POOL_WHOLE 0.9  /* part of a pool's threads: if they wait, the pool does */
-#define POOL_STAYS 0.75 /* the same for a pool that did at the look before */
-#define LOCK_SAMPLE 1u  /* lowest bit of a sample's time: it is a lock's */
+#define POOL_WHOLE 0.9  /* the pool waits if this part of its threads waits */
+#define POOL_STAYS 0.75 /* the same for a pool that waited at the last look */
+#define LOCK_SAMPLE 1u  /* lowest bit of a sample's time: the sample is of a lock */
 
 static uint32_t lock_of(const struct looked_thread *t)
 {
@@ -161,8 +161,8 @@ static void read_place(struct waits *waits, struct survey_code *code, uint32_t s
     ret->input |=
         wait == WAIT_SLEEP || wait == WAIT_NOTIFY || wait == WAIT_POLL || wait == WAIT_STOPPED;
     ret->input &= !ret->result;
-    /* A thread that waits for a processor waits for nothing of its pool: run-queue and cpu-limit
-     * report it. */
+    /* A thread that waits for a processor waits for nothing of its pool. The signals run-queue and
+     * cpu-limit report it. */
     ret->task &= !idle && wait != WAIT_RUNNABLE;
     ret->busy = !idle && ret->code && is_busy(ret, wait);
 }
@@ -234,8 +234,8 @@ static bool waits_alike(const struct place *a, const struct place *b)
            a->code == b->code && strcmp(a->pool, b->pool) == 0;
 }
 
-/* Counts the threads of the pool of @one, and those that wait as it does. A thread without a name
- * may be of any pool. */
+/* Counts the threads of the pool of @one, and the threads that wait as @one does. A thread without
+ * a name may be of any pool. */
 static void count_pool(struct survey *s, const struct place *one, struct waits_pool *ret)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -250,8 +250,8 @@ static void count_pool(struct survey *s, const struct place *one, struct waits_p
     }
 }
 
-/* Returns whether the threads of @of that wait are a larger share of theirs than those of @than, of
- * equals more threads. */
+/* Returns whether a larger share of the threads of @of waits than of @than. If the shares are
+ * equal, returns whether more threads of @of wait. */
 static bool waits_more(const struct waits_pool *of, const struct waits_pool *than)
 {
     double more = of->waiting * fmax(than->threads, 1) - than->waiting * of->threads;
@@ -265,8 +265,8 @@ static bool may_be_awaited(const struct survey *s, const struct place *one)
     return ANY_OF(i, s->count, s->places[i].result && strcmp(s->places[i].pool, one->pool) != 0);
 }
 
-/* Finds the pool that waits most, @most[0] of those that wait for no result, @most[1] of the
- * others. Threads that wait for a lock belong to survey_judge_locks(), pinned ones to
+/* Finds the pools that wait most: @most[0] among threads that wait for no result, @most[1] among
+ * the others. Threads that wait for a lock are left to survey_judge_locks(), pinned ones to
  * survey_judge_carriers(). */
 static void find_pools(struct survey *s, struct waits_pool most[2])
 {
@@ -286,8 +286,8 @@ static void find_pools(struct survey *s, struct waits_pool most[2])
     }
 }
 
-/* Finds the pool that waits most. One that waits nearly whole for no result comes first: the others
- * may wait for it. The pool that was called @before stays for longer, so that the name does not
+/* Finds the pool that waits most. A pool that waits nearly whole, and for no result, comes first:
+ * other pools may wait for it. The pool named @before is preferred, so that the name does not
  * change with each look. */
 static void judge_pools(struct survey *s, const char *before, struct waits_pool *ret)
 {

@@ -9,24 +9,24 @@
 #define POOL_BYTES 64 /* bytes of a pool's name; a longer name has no pool */
 #define SURVEY_PLACES_MAX (SURVEY_THREADS_MAX + LOOKED_VIRTUAL_MAX)
 
-/* A thread, and what its place shows. */
+/* A thread, and what its place shows about it. */
 struct place {
     char pool[POOL_BYTES];
-    struct span name; /* of the thread, in the frame table */
-    bool known;       /* its place is known */
-    bool busy, task;  /* waits during its work; within a task of an executor */
-    bool counted;     /* counted with another thread already */
-    bool input;       /* waits for its next input, as tasks without end do */
-    bool result;      /* waits for a result of another thread */
-    bool permit;      /* waits for a permit, or for an object of a pool */
+    struct span name; /* name of the thread, in the frame table */
+    bool known;       /* the thread's place is known */
+    bool busy, task;  /* busy: it waits during its work; task: within a task of an executor */
+    bool counted;     /* already counted with another thread */
+    bool input;       /* it waits for its next input, as tasks without end do */
+    bool result;      /* it waits for a result of another thread */
+    bool permit;      /* it waits for a permit, or for an object of a pool */
     const char *wait; /* static */
     uint32_t code;    /* function of the profile; 0: none */
-    uint32_t caller;  /* the first function of neither the JDK nor a pool of objects; 0: none */
-    uint32_t stack;   /* of the profile; of virtual threads only */
+    uint32_t caller;  /* first function outside the JDK and pools of objects; 0: none */
+    uint32_t stack;   /* stack of the profile; only for virtual threads */
     uint32_t lock;    /* function of the lock's class; 0: none */
     bool carrier, pinned;
-    uint32_t pinned_by; /* function of the profile that pins; 0: not known */
-    struct span owner;  /* of the lock; empty: not known */
+    uint32_t pinned_by; /* function of the profile that pins; 0: unknown */
+    struct span owner;  /* owner of the lock; empty: unknown */
 };
 
 struct survey {
@@ -36,7 +36,7 @@ struct survey {
     bool waits[SURVEY_THREADS_MAX];         /* looked_thread_waits(), in a method */
     size_t count, left_out;
     const struct looked_virtual *virtual; /* NULL: no virtual thread is known */
-    struct profile *p;                    /* of the places; NULL: none is known */
+    struct profile *p;                    /* profile of the places; NULL: no place is known */
 };
 
 /* ---- looks_survey_code.c ---- */

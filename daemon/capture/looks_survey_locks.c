@@ -14,8 +14,8 @@ static bool is_called(struct span name, struct span wanted)
     return name.n && span_eq(name, wanted);
 }
 
-/* Returns whether thread number @owner has not run since @waiter saw it hold the lock: else it may
- * hold it no more. Of places that both have left, nobody knows. */
+/* Returns whether thread number @owner has not run since @waiter saw it hold the lock. If it has
+ * run, it may not hold the lock any more. If both have left their places, that is unknown. */
 static bool has_stayed(const struct survey *s, size_t owner, size_t waiter)
 {
     const struct looked_thread *o = s->threads[owner], *w = s->threads[waiter];
@@ -25,7 +25,7 @@ static bool has_stayed(const struct survey *s, size_t owner, size_t waiter)
     return o->placed ? o->pass <= w->pass : !w->placed;
 }
 
-/* Describes what the owner of the lock does that thread number @waiter waits for. */
+/* Describes what the owner of a lock does. Thread number @waiter waits for that lock. */
 static void describe_owner(const struct survey *s, size_t waiter, struct waits_lock *ret)
 {
     struct span owner = s->places[waiter].owner;
@@ -36,8 +36,8 @@ static void describe_owner(const struct survey *s, size_t waiter, struct waits_l
 
         if (!is_called(place->name, owner))
             continue;
-        /* It was given the lock, and has not woken up yet, or waits for another lock of that class;
-         * or its stack was not read to a name. */
+        /* The owner was given the lock and has not woken up yet, or waits for another lock of that
+         * class. Or its stack was not read up to a name. */
         if (place->lock == s->places[waiter].lock || !has_stayed(s, i, waiter) ||
             (place->known && !place->code && place->wait == WAIT_NAMES[WAIT_BLOCKED]))
             return;
@@ -48,8 +48,8 @@ static void describe_owner(const struct survey *s, size_t waiter, struct waits_l
     }
 }
 
-/* Returns whether thread number @a knows more of its lock's owner than @b: it has one, and saw it
- * later. */
+/* Returns whether thread number @a has better knowledge of its lock's owner than @b: it has an
+ * owner, and saw it later. */
 static bool knows_more(const struct survey *s, size_t a, size_t b)
 {
     bool a_has = s->places[a].owner.n > 0, b_has = s->places[b].owner.n > 0;

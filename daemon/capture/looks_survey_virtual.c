@@ -71,8 +71,8 @@ static bool is_wait(const struct place *one, enum wait wait)
     return one->wait == WAIT_NAMES[wait];
 }
 
-/* Returns whether the threads at @one wait for a permit. In a call to a server they have a
- * connection already. */
+/* Returns whether the threads at @one wait for a permit. During a call to a server, they already
+ * have a connection. */
 static bool wants_permit(const struct place *one)
 {
     return one->known && one->permit && one->caller &&
@@ -84,12 +84,12 @@ static bool wants_permit(const struct place *one)
 struct askers {
     uint32_t methods[LOOKED_VIRTUAL_MAX]; /* functions of the profile */
     size_t count;
-    uint64_t below[LOOKED_VIRTUAL_MAX]; /* by place: a bit for each method on its stack */
-    uint64_t counting;                  /* bits of methods in which to wait is not to be idle */
+    uint64_t below[LOOKED_VIRTUAL_MAX]; /* by place: bits of the methods on its stack */
+    uint64_t counting;                  /* bits of methods in which a waiting thread is not idle */
 };
 _Static_assert(LOOKED_VIRTUAL_MAX <= 64, "a bit for each method");
 
-/* Returns the number of @method; a->count: nobody waits in it. */
+/* Returns the number of @method; a->count: no thread waits in it. */
 static size_t asker_of(const struct askers *a, uint32_t method)
 {
     size_t i = 0;
@@ -118,7 +118,8 @@ static void find_askers(const struct survey *s, struct askers *a)
     }
 }
 
-/* Finds the place at which most threads wait to which method number @k of @a has given a permit. */
+/* Finds the place with most waiting threads among those that method number @k of @a has given a
+ * permit. */
 static void find_having(const struct survey *s, const struct askers *a, size_t k,
                         struct waits_virtual *ret)
 {
@@ -149,7 +150,7 @@ static void find_having(const struct survey *s, const struct askers *a, size_t k
     survey_write_code(s, most->code, ret->having_code);
 }
 
-/* Returns what waits for permits in method number @k of @a. */
+/* Returns the waits for permits in method number @k of @a. */
 static struct waits_virtual judge_asker(const struct survey *s, const struct askers *a, size_t k)
 {
     struct waits_virtual of = { .waiting = 0 };
@@ -166,8 +167,8 @@ static struct waits_virtual judge_asker(const struct survey *s, const struct ask
     return of;
 }
 
-/* Returns the threads that wait within their work, with those below method number @k of @a. What
- * has no room among the places counts, too. */
+/* Returns the number of threads that wait within their work, and of those below method number @k of
+ * @a. Threads at places without room count, too. */
 static double count_busy(const struct survey *s, const struct askers *a, size_t k)
 {
     double sum = s->virtual->left_out;
@@ -192,7 +193,7 @@ void survey_judge_virtual(const struct survey *s, struct waits_virtual *ret)
     for (size_t k = 0; k < a.count; k++) {
         struct waits_virtual of = judge_asker(s, &a, k);
 
-        /* A semaphore that gives permits to nobody may be the way in which idle threads wait. */
+        /* Idle threads may wait by a semaphore that gives no permit to any thread. */
         if (!of.pooled && !(of.having > 0))
             continue;
         a.counting |= UINT64_C(1) << k;

@@ -7,13 +7,13 @@
 
 #define LOSSES_EVERY_NS NSEC_PER_SEC
 
-/* Returns whether losses of now count for @c. */
+/* Returns whether losses that happen now count for @c. */
 static bool counts_losses(const struct capture *c)
 {
     return c->state >= CAPTURE_RUNNING && c->state < CAPTURE_NAMING;
 }
 
-/* Returns whether samples of @p (NULL: of an unknown process) are in @c. */
+/* Returns whether @c samples @p (NULL: an unknown process). */
 static bool has_process(const struct capture *c, const struct process *p)
 {
     return p ? target_matches(c->target, p) : target_is_node(c->target);

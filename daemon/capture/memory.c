@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory of all captures: samples and stacks of those that run, and finished profiles that are
- * being answered or stored. If it is full, the caller that holds the most gives room: its capture
- * with the most samples is thinned, so that small and young captures stay whole. If samples are not
- * what takes the room, its largest capture ends early. Thread: the engine's.
+ * being answered or stored. If the memory is full, the caller that holds the most must give room:
+ * its capture with the most samples is thinned, so that small and young captures stay whole. If
+ * samples do not take the room, its largest capture ends early. Thread: the engine's.
  */
 #include "capture/capture_impl.h"
 
-#define CUT_SHORT_NS NSEC_PER_SEC /* between two early ends, until memory is free */
+#define CUT_SHORT_NS NSEC_PER_SEC /* time between two early ends, until memory is free */
 
 size_t capture_memory_of(const struct captures *captures, const struct caller *caller)
 {
@@ -22,7 +22,7 @@ size_t capture_memory_of(const struct captures *captures, const struct caller *c
 
 /* The order in which captures are thinned or ended. */
 struct weight {
-    size_t callers, own; /* bytes: of all captures of its caller, of itself */
+    size_t callers, own; /* bytes of all captures of its caller; bytes of itself */
 };
 
 static bool is_heavier(const struct weight *a, const struct weight *b)
@@ -30,8 +30,8 @@ static bool is_heavier(const struct weight *a, const struct weight *b)
     return a->callers > b->callers || (a->callers == b->callers && a->own > b->own);
 }
 
-/* Returns the capture to thin when @r wants room: the one with the most samples, of the caller that
- * holds the most. NULL: it is @r itself, or there is none. */
+/* Returns the capture to thin when @r needs room: of the caller that holds the most, the capture
+ * with the most samples. NULL: that is @r itself, or there is none. */
 static struct capture *to_thin(const struct captures *captures, const struct record *r)
 {
     struct weight most = { 0 }, w;

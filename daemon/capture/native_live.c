@@ -11,7 +11,7 @@ struct kept {
     struct profile_sample sample;
 };
 
-/* An end that came before its sample. */
+/* An end that came before the sample of its block. */
 struct early_end {
     uint32_t block;
     enum native_live_end how;
@@ -22,7 +22,7 @@ struct native_live {
     struct kept all[NATIVE_LIVE_MAX];
     struct early_end early[NATIVE_LIVE_EARLY];
     size_t early_count;
-    uint64_t lost_until_ns; /* samples from before are of blocks that are not followed */
+    uint64_t lost_until_ns; /* samples from before this time are of blocks that are not followed */
     struct native_live_found found;
 };
 
@@ -52,7 +52,7 @@ static void count_end(struct native_live *l, uint64_t bytes, enum native_live_en
         l->found.missed_bytes += bytes;
 }
 
-/* Returns whether block @block, of @value bytes, ended before its sample came; then counts the
+/* Returns whether block @block, of @value bytes, ended before its sample came. If so, counts the
  * end. */
 static bool take_early(struct native_live *l, uint32_t block, uint64_t value)
 {
@@ -86,7 +86,7 @@ bool native_live_keep(struct native_live *l, uint32_t block, const struct proc_i
     return true;
 }
 
-/* Removes entry *@at from its list, and counts how it ended. */
+/* Removes entry *@at from its list, and counts its end as @how. */
 static void let_go(struct native_live *l, uint32_t *at, enum native_live_end how)
 {
     uint32_t i = *at;

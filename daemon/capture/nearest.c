@@ -60,7 +60,7 @@ static unsigned distance_of(struct nearest *n, const char *name, const char *oth
         distance = name_closer(n, name, distance);
     if (other[0])
         distance = name_closer(n, other, distance);
-    if (distance == limit) /* the limit only falls */
+    if (distance == limit) /* a limit never rises, so the name stays too far */
         distance = NEAREST_NONE;
     n->names[n->name_count].hash = hash;
     n->names[n->name_count++].distance = distance;

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #define NEAREST_TEXTS_MAX 5
-#define NEAREST_NAMES_MAX 256 /* compared; further ones must contain the wanted name */
+#define NEAREST_NAMES_MAX 256 /* compared names; further ones must contain the wanted name */
 
-/* Initialized as { .wanted = ... }. The nearest come first. */
+/* Initialize as { .wanted = ... }. The nearest names come first. */
 struct nearest {
     const char *wanted; /* NULL: all names are equally near */
     unsigned found;
@@ -24,7 +24,7 @@ struct nearest {
         unsigned distance;
     } names[NEAREST_NAMES_MAX];
     unsigned name_count;
-    unsigned computed; /* number of distances computed, of names and their parts */
+    unsigned computed; /* number of distances computed, of names and of their parts */
 };
 
 /* Keeps @text if @name or @other is among the nearest to the wanted name. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/pauses.h"
 
-#define QUIET_LOOKS 5 /* looks without a change, after which open safepoints are over */
+#define QUIET_LOOKS 5 /* after this many looks without a change, open safepoints are over */
 
 const uint64_t PAUSES_BOUNDS_NS[PAUSES_BOUNDS] = {
     NSEC_PER_MSEC / 10, 3 * NSEC_PER_MSEC / 10, NSEC_PER_MSEC,       3 * NSEC_PER_MSEC,
@@ -26,8 +26,8 @@ static void close_some(struct pause_histogram *h, uint64_t n)
 }
 
 /* Adds @begun safepoints and @ns of time; @ended: some have ended. The JVM counts a safepoint as it
- * begins, and its time as it ends. So the last of several may go on and be far longer than the
- * others: only the next look shows that. */
+ * begins, and its time as it ends. So the last of several safepoints may still run, and be far
+ * longer than the others. Only the next look shows that. */
 static void add(struct pause_histogram *h, uint64_t begun, bool ended, uint64_t ns)
 {
     if (h->open > 1 && h->ended) {
@@ -42,7 +42,7 @@ static void add(struct pause_histogram *h, uint64_t begun, bool ended, uint64_t 
     h->ended |= ended;
     if (h->open == 1 && h->ended)
         close_some(h, 1);
-    if (!h->open) { /* the last safepoint had its bucket before its time was known */
+    if (!h->open) { /* the last safepoint got its bucket before its time was known */
         h->sum_ns += h->open_ns;
         h->open_ns = 0;
         h->ended = false;

@@ -11,12 +11,13 @@
 
 extern const uint64_t PAUSES_BOUNDS_NS[PAUSES_BOUNDS];
 
-/* Counts by duration. Their sum and sum_ns equal the JVM's, without open safepoints. */
+/* Counts by duration. The sum of counts and sum_ns equal those of the JVM, without open
+ * safepoints. */
 struct pause_histogram {
-    uint64_t counts[PAUSES_BOUNDS + 1]; /* by bound; the last: above all bounds */
+    uint64_t counts[PAUSES_BOUNDS + 1]; /* for each bound; the last count: above all bounds */
     uint64_t sum_ns;
-    /* Safepoints begun but in no bucket yet; their time so far; whether one of them has ended;
-     * looks since without a change. */
+    /* Of safepoints that have begun but are in no bucket yet: number; time so far; whether one of
+     * them has ended; looks since without a change. */
     uint64_t open, open_ns;
     bool ended;
     unsigned quiet_looks;
@@ -26,7 +27,7 @@ struct pauses {
     struct pause_histogram whole, reach; /* from request to resume; from request to stop */
 };
 
-/* Adds the counts of a JVM of release @jdk between two looks. A single safepoint between looks
+/* Adds the counts of a JVM of release @jdk between two looks. A single safepoint between the looks
  * counts with its own time; several count with their mean. */
 void pauses_add(struct pauses *p, const struct counters *before, const struct counters *now,
                 int jdk);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples with a stack through a file with symbols that are being read. They are held unnamed until
- * the reading ends. Bounded in time, and in bytes by each owner's share. Beyond the bounds, samples
- * are named without the file. Thread: the engine's.
+ * Samples with stacks through a file with symbols that are being read. They are held without names
+ * until the reading ends. The time and each owner's share of bytes are bounded. Beyond these
+ * bounds, samples are named without the file. Thread: the engine's.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "discover/discover.h"
 #include "sample/sample_abi.h"
 
-#define PENDING_BYTES_MAX ((size_t)32 << 20) /* one owner may use half */
+#define PENDING_BYTES_MAX ((size_t)32 << 20) /* one owner may use half of it */
 #define PENDING_NS_MAX (10 * NSEC_PER_SEC)
 
 struct pending_sample {
@@ -28,7 +28,7 @@ struct pending_sample {
 struct pending_samples {
     struct pending_sample *first, **end; /* in order of arrival */
     size_t count;
-    struct shares bytes; /* by the owner of the process */
+    struct shares bytes; /* bytes by owner of the process */
     uint64_t hurried;    /* samples named without the file's symbols */
 };
 
@@ -40,8 +40,8 @@ bool pending_add(struct pending_samples *h, struct process *p, const struct samp
                  const uint64_t *frames, struct span stack, uint64_t now_ns);
 /* Returns whether a sample of one of @sets (bits), taken before @until_ns, is held. */
 bool pending_has(const struct pending_samples *h, uint32_t sets, uint64_t until_ns);
-/* Removes the oldest sample after *at (NULL: from the beginning) for which @ready is true, and
- * advances *at. NULL: none. The caller frees it with pending_free(). */
+/* Removes the first sample after *at (NULL: from the beginning) for which @ready is true, and
+ * advances *at. Returns it, for pending_free(). NULL: there is none. */
 struct pending_sample *pending_take(struct pending_samples *h, struct pending_sample ***at,
                                     bool (*ready)(void *cookie, const struct pending_sample *s),
                                     void *cookie);

@@ -14,7 +14,7 @@ static int prepare_event(struct captures *captures, struct capture *c, struct ca
         return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
     if (event->source->prepare)
         r = event->source->prepare(event, p, err);
-    if (r == BACKEND_CONFLICT && broker_lost(captures->broker)) { /* which is why */
+    if (r == BACKEND_CONFLICT && broker_lost(captures->broker)) { /* the cause of the conflict */
         err->retry_s = 1;
         r = -ENOTCONN;
     }
@@ -53,7 +53,7 @@ int capture_prepare(struct captures *captures, struct capture *c, struct error *
     for (size_t i = 0; i < c->event_count && (r == 0 || r == -EINPROGRESS); i++) {
         int k = c->events[i].ready ? 0 : prepare_event(captures, c, &c->events[i], p, err);
 
-        r = k != 0 ? k : r; /* the kernel installs all at the same time */
+        r = k != 0 ? k : r; /* the kernel installs all of them at the same time */
     }
     return r == 0 ? prepare_tables(captures, c, p, err) : r;
 }

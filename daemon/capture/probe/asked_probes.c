@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 
-#define AGAIN_NS (100 * NSEC_PER_MSEC) /* while symbols are read, or a JVM starts */
-#define COMING_NS (5 * NSEC_PER_MSEC)  /* while the kernel installs them */
+#define AGAIN_NS (100 * NSEC_PER_MSEC) /* interval while symbols are read, or a JVM starts */
+#define COMING_NS (5 * NSEC_PER_MSEC)  /* interval while the kernel installs probes */
 #define FAILED_NS (10 * NSEC_PER_SEC)
 
 bool asked_probes_want(struct asked_probes *a)

@@ -76,8 +76,8 @@ static void take_out(struct broker *b, const struct probe_entry *e)
     broker_probe_drop(b, e->id.host_pid, BROKER_PROBED_CALL, e->set, NULL);
 }
 
-/* Removes the probes of @e for good if its process calls malloc too often and no capture forces
- * it. */
+/* Removes the probes of @e for good if its process calls malloc too often, unless a capture forces
+ * them. */
 static void look(struct broker *b, struct probe_entry *e)
 {
     struct call_probe *one = (struct call_probe *)e;

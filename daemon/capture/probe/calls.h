@@ -9,14 +9,14 @@
 #include "capture/probe/mallocs.h"
 #include "capture/probe/probe_table.h"
 
-#define CALLS_MAX 1024 /* functions in processes at a time: the broker's limit */
+#define CALLS_MAX 1024 /* functions probed at a time, over all processes: the broker's limit */
 
-/* A probed function in a process; its set of samples identifies it. */
+/* A probed function in a process. Its set of samples identifies the function. */
 struct call_probe {
     struct probe_entry entry; /* first */
-    bool cut;                 /* it lost its probes for calling too often: for calls_take_cut() */
-    bool forced;              /* a capture accepts any number of its calls */
-    struct mallocs rate;      /* of events malloc and nativelive */
+    bool cut;                 /* it lost its probes for too many calls: for calls_take_cut() */
+    bool forced;              /* a capture accepts any number of calls */
+    struct mallocs rate;      /* rate of calls, for events malloc and nativelive */
 };
 
 extern const struct probe_kind CALLS;
@@ -24,19 +24,21 @@ extern const struct probe_kind CALLS;
 /* The calls to probe. */
 struct wanted_calls {
     uint32_t set;
-    const char *event; /* its name */
-    bool mallocs;      /* the functions of malloc */
+    const char *event; /* name of the event */
+    bool mallocs;      /* probe the functions of malloc */
     bool followed;     /* with mallocs: follow blocks until they are freed */
     bool forced;       /* with mallocs: accept any number of calls */
 };
 
-/* Probes @wanted in @p unless it is probed. As probe_table_put(); -ENXIO: @p has mapped no such
- * file; -EDQUOT: it called malloc too often, and has lost its probes; both with @err. */
+/* Probes @wanted in @p unless that is probed already. Returns as probe_table_put(). -ENXIO with
+ * @err: @p has not mapped the file. -EDQUOT with @err: @p called malloc too often, and has lost its
+ * probes. */
 int calls_put(struct probe_table *t, const struct probe_env *env, struct process *p,
               const struct wanted_calls *wanted, uint64_t until_ns, struct error *err);
-/* Returns an entry that has lost its probes for calling too often, each once; NULL: no more. */
+/* Returns an entry that has lost its probes because of too many calls. Returns each such entry
+ * once; NULL: no more. */
 struct call_probe *calls_take_cut(struct probe_table *t);
-/* Returns CLOCK_MONOTONIC since when probes of set @set are those of process image @id. Earlier
- * samples are of an image that an exec replaced. UINT64_MAX: it has no probes, or too many
- * calls. */
+/* Returns the time (CLOCK_MONOTONIC) since which the probes of set @set are those of process image
+ * @id. Earlier samples are of an image that an exec replaced. UINT64_MAX: the image has no probes,
+ * or too many calls. */
 uint64_t calls_since_ns(const struct probe_table *t, const struct proc_id *id, uint32_t set);

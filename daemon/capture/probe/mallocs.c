@@ -4,13 +4,13 @@
 #include "base/clock.h"
 #include "base/list.h"
 
-/* The functions that are probed. A library with the first one has a malloc. Functions that begin
- * with an instruction that cannot have a probe are left out, except the first. */
+/* The probed functions. A library with the first of them has a malloc. A function that begins with
+ * an instruction that cannot have a probe is left out, unless it is the first. */
 static const struct {
     const char *name;
     uint32_t argument, of_glibc;
-    bool of_musl;  /* probed in musl: calls no other of these there, unlike calloc() */
-    bool followed; /* probed for event nativelive: its blocks are known */
+    bool of_musl;  /* probed in musl, where it calls no other of these functions, unlike calloc() */
+    bool followed; /* probed for event nativelive: the blocks that it returns are known */
 } FUNCTIONS[] = {
     { "malloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, true, true },
     { "calloc", BROKER_MALLOC_PRODUCT, BROKER_MALLOC_PRODUCT, false, true },
@@ -20,17 +20,17 @@ static const struct {
     { "memalign", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND_OF_OLD, false, true },
     { "valloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, false, false },
 };
-#define REALLOC 2 /* its index */
+#define REALLOC 2 /* index of realloc() in FUNCTIONS */
 _Static_assert(ARRAY_SIZE(FUNCTIONS) <= 32, "bits of struct mallocs");
 
-/* Names after those: free, and names that one library alone has. GLIBC is a name of glibc, and of
- * no replacement of its malloc (tcmalloc has __libc_malloc, too). In glibc, realloc() of NULL calls
- * malloc(), and so do aligning functions if malloc aligns enough. Its loader has a malloc of its
- * own before 2.32. */
+/* Further names: free, and names that only one library has. GLIBC is a name that glibc has and
+ * replacements of its malloc lack (tcmalloc has __libc_malloc, too). In glibc, realloc() of NULL
+ * calls malloc(), and so do aligning functions if malloc aligns enough. Before 2.32, its loader has
+ * a malloc of its own. */
 enum { FREE = ARRAY_SIZE(FUNCTIONS), GLIBC, MUSL, LOADER, NAMES };
 static const char *const MARKS[] = { "free", "malloc_info", "__dls3", "__tls_get_addr" };
 
-/* Returns whether function number @i begins at the address of a probed one before it: glibc's
+/* Returns whether function number @i begins at the address of an earlier probed function. In glibc,
  * aligned_alloc is memalign. */
 static bool is_alias(const uint64_t *offsets, size_t i)
 {
@@ -53,10 +53,11 @@ struct putting {
     struct broker *broker;
     const struct proc_id *id;
     uint32_t set;
-    bool coming; /* the kernel is still installing some */
+    bool coming; /* the kernel is still installing some probes */
 };
 
-/* Puts one probe at @offset of @l. As broker_probe_put(), but for -ESRCH, and 0 with to->coming. */
+/* Puts one probe at @offset of @l. Returns as broker_probe_put(), except for -ESRCH, and for 0 with
+ * to->coming. */
 static int put_probe(struct putting *to, const struct library *l, uint64_t offset,
                      uint32_t argument, struct error *err)
 {
@@ -74,14 +75,14 @@ static int put_probe(struct putting *to, const struct library *l, uint64_t offse
 }
 
 /* Returns whether the event needs function number @i. With @followed, blocks that realloc() frees
- * would else seem to stay. */
+ * would otherwise seem to stay. */
 static bool is_needed(size_t i, bool followed)
 {
     return i == 0 || (followed && i == REALLOC);
 }
 
-/* Puts the probes of function number @i of @l; with @followed also at its result. A function that
- * cannot be probed is noted in @m. As put_probe(). */
+/* Puts the probes of function number @i of @l; with @followed also at its result. Stores in @m a
+ * function that cannot be probed. Returns as put_probe(). */
 static int put_function(struct mallocs *m, struct putting *to, const struct library *l, size_t i,
                         bool followed, struct error *err)
 {
@@ -141,7 +142,8 @@ static int check_followed(const struct library *all, size_t count, struct error 
 }
 
 /* Finds all libraries of @p before the first probe is put: a probe that is removed again stays for
- * a while. Of more than MALLOCS_LIBRARIES_MAX, the first ones and *ret_more. */
+ * a while. If there are more than MALLOCS_LIBRARIES_MAX, finds the first ones and sets
+ * *ret_more. */
 static int find_libraries(struct symbolizer *s, struct process *p, struct library *ret,
                           size_t *ret_count, bool *ret_more)
 {
@@ -197,7 +199,7 @@ int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struc
                          p->id.host_pid);
     m->begun_ns = clock_monotonic_ns();
     m->followed = followed;
-    if (broker_mallocs(b, p->id.host_pid, &m->before) != 0) /* counted for other sets */
+    if (broker_mallocs(b, p->id.host_pid, &m->before) != 0) /* other sets count calls already */
         m->before = 0;
     return 0;
 }
