@@ -16,7 +16,7 @@ extern const uint64_t PAUSES_BOUNDS_NS[PAUSES_BOUNDS];
 struct pause_histogram {
     uint64_t counts[PAUSES_BOUNDS + 1]; /* for each bound; the last count: above all bounds */
     uint64_t sum_ns;
-    /* Of safepoints that have begun but are in no bucket yet: number; time so far; whether one of
+    /* Open safepoints: begun, but in no bucket yet. Their number; their time so far; whether one of
      * them has ended; looks since without a change. */
     uint64_t open, open_ns;
     bool ended;
