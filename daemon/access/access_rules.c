@@ -148,7 +148,7 @@ const struct access_rule *access_rules_named(const struct access_rules *r, const
  * identified. */
 static int check_matcher(const struct access_rule *rule, const struct matcher *m, struct error *err)
 {
-    static const struct matcher_values NOTHING = { "", "", "", "", "", "", "" };
+    static const struct matcher_values NOTHING = { "", "", "", "", "", "", "", 0 };
     const struct matcher_list one = { .items = { *m }, .count = 1 };
     _cleanup_(matcher_set_freep) struct matcher_set *set = NULL;
     int r;

@@ -96,7 +96,8 @@ static bool stored_wanted(const struct stored_list *l, const struct store_captur
 
         if (pid_wanted(&l->q->target, p->host_pid) &&
             (!l->q->target.service || strcmp(p->service, l->q->target.service) == 0) &&
-            (!l->jvm || match_any(l->jvm, span_of(p->name ? p->name : ""), NULL) > 0))
+            (!l->jvm || match_name(l->jvm, span_of(p->container ? p->container : ""),
+                                   span_of(p->name ? p->name : "")) > 0))
             return true;
     }
     return false;

@@ -181,8 +181,8 @@ static void metrics_state(struct api *api, struct buf *out)
            "Requested events that a capture ended without, because they could not be sampled.",
            api->engine.captures->counts.events_left_out);
     metric(out, "flamed_jvm_patterns_spent_total",
-           "Regular expressions of jvm= or matchers that may miss JVMs: too many steps on 64 "
-           "names.",
+           "Owners whose JVMs a regular expression of jvm= or a matcher may miss: too many steps "
+           "on 4 of their names, or on 64 in all.",
            match_spent_total());
     metric(out, "flamed_captures_thinned_total",
            "Times that a capture's samples were halved to make room for another's.",

@@ -149,6 +149,7 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
         .container = "",
         .container_id = image->container,
         .service = image->service,
+        .payer = image->payer,
     };
     bool pid_found = t->pid_count == 0;
 
@@ -176,7 +177,8 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
     if ((t->service && strcmp(image->service, t->service) != 0) ||
         (t->place && !history_same_place(t->place, &place)))
         return false;
-    return !f->jvm || match_any(f->jvm, span_of(image->name), NULL) > 0;
+    return !f->jvm || match_name(f->jvm, match_owner(&image->payer, image->container),
+                                 span_of(image->name)) > 0;
 }
 
 /* Selects all processes with a pid: wants_image() has already chosen the images. Their first

@@ -68,7 +68,8 @@ static bool has_wanted(const struct marks *m, const struct store_capture *c)
 
         for (size_t k = 0; k < t->pid_count && !pid; k++)
             pid = t->pids[k] == p->host_pid;
-        if (pid && (!m->filter.jvm || match_any(m->filter.jvm, span_of(p->name), NULL) > 0))
+        if (pid && (!m->filter.jvm ||
+                    match_name(m->filter.jvm, span_of(p->container), span_of(p->name)) > 0))
             return true;
     }
     return false;

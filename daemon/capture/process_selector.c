@@ -77,7 +77,8 @@ static bool container_matches(const char *wanted, const struct container *c)
 
 static bool jvm_matches(const struct target *t, const struct process *p)
 {
-    return p->jvm != JVM_NO && p->main && match_any(t->jvm_match, span_of(p->main), NULL) > 0;
+    return p->jvm != JVM_NO && p->main &&
+           match_name(t->jvm_match, match_owner(&p->payer, p->container.id), span_of(p->main)) > 0;
 }
 
 int target_refuse_spent(const struct target *t, struct error *err)
@@ -95,16 +96,21 @@ const char *target_slow_text(const struct target *t, char buf[TARGET_SLOW_BYTES]
     if (others)
         snprintf(buf, TARGET_SLOW_BYTES,
                  "regular expressions of match take too many steps on %zu name%s here, and "
-                 "processes with such names are left out; write them without nested repetitions "
+                 "processes with such names are left out%s; write them without nested repetitions "
                  "such as (a+)+",
-                 others, others == 1 ? "" : "s");
+                 others, others == 1 ? "" : "s",
+                 matcher_set_share_is_spent(t->matchers) || matcher_set_share_is_spent(t->seen)
+                     ? ", as are longer names of their owners"
+                     : "");
     else if (names)
         snprintf(buf, TARGET_SLOW_BYTES,
                  "the regular expression '%.80s' takes too many steps on %zu main class%s here, "
                  "which count as not matching%s; write it without nested repetitions such as (a+)+",
                  t->jvm, names, names == 1 ? "" : "es",
-                 names < MATCH_SLOW_NAMES_MAX ? ""
-                                              : ". From then on only names with few steps matched");
+                 names >= MATCH_SLOW_NAMES_MAX ? ". From then on only names with few steps matched"
+                 : match_share_is_spent(t->jvm_match)
+                     ? ". Of owners with many of them, only names with few steps matched"
+                     : "");
     return buf;
 }
 
@@ -139,6 +145,7 @@ static bool matchers_match(const struct matcher_set *set, const struct process *
         .pod_namespace = p->container.pod_namespace,
         .container = p->container.name,
         .container_id = p->container.id,
+        .payer = p->payer,
     };
 
     if (p->jvm == JVM_NO && matcher_set_uses(set, MATCHER_MAIN))

@@ -15,8 +15,8 @@
 #define MATCH_STEPS_MAX 100000
 #define MATCH_ITEMS_MAX 1000000 /* items of one pattern on one name: some 20 to 60 ms */
 #define MATCH_ITEM_BYTES 256    /* for each so many bytes of the name, an item counts once more */
-#define MATCH_SLOW_ITEMS 10000  /* the same limit after match_begin_long(); few names take more */
-/* the same limit for a spent pattern, which tries slow names each time */
+#define MATCH_SLOW_ITEMS 10000  /* the same limit for match_name(); few names take more */
+/* the same limit for a spent share, which tries slow names each time */
 #define MATCH_SPENT_ITEMS 1000
 #define MATCH_HEAP_KIB_MAX 4096
 #define MATCH_CPU_NS_MAX (2 * NSEC_PER_SEC) /* budget of one struct match, over all names */
@@ -29,11 +29,14 @@ struct match {
     pcre2_match_data *data;
     uint64_t items, weight, items_max; /* count for this name; weight of an item; limit of the
                                         * count */
-    bool budgeted, lasting;            /* match_begin() was called; match_begin_long() was called */
+    bool budgeted;                     /* match_begin() was called */
     uint64_t spent_ns;                 /* CPU time since match_begin() */
-    struct fingerprint_key key;
-    uint64_t slow[MATCH_SLOW_NAMES_MAX]; /* fingerprints of names that take too long */
+    struct fingerprint_key key;        /* set by match_begin_long() */
+    struct {
+        uint64_t name, owner;     /* fingerprints */
+    } slow[MATCH_SLOW_NAMES_MAX]; /* names that take too long */
     size_t slow_count;
+    bool share_spent; /* of an owner */
 };
 
 static _Atomic uint64_t spent_total;
@@ -127,8 +130,6 @@ void match_begin(struct match *m)
 
 void match_begin_long(struct match *m)
 {
-    m->lasting = true;
-    m->items_max = MATCH_SLOW_ITEMS;
     m->key = fingerprint_key_new();
 }
 
@@ -142,6 +143,11 @@ uint64_t match_spent_total(void)
     return spent_total;
 }
 
+bool match_share_is_spent(const struct match *m)
+{
+    return m && m->share_spent;
+}
+
 int match_refuse_spent(const struct match *m, struct error *err)
 {
     if (match_slow_names(m) < MATCH_SLOW_NAMES_MAX)
@@ -151,25 +157,6 @@ int match_refuse_spent(const struct match *m, struct error *err)
     return error_parameter(err, m->parameter, -EINVAL,
                            "the regular expression takes too many steps on %d names",
                            MATCH_SLOW_NAMES_MAX);
-}
-
-static bool is_known_slow(const struct match *m, struct span text)
-{
-    uint64_t name = m->slow_count ? fingerprint(&m->key, text) : 0;
-
-    return ANY_OF(i, m->slow_count, m->slow[i] == name);
-}
-
-/* Remembers that @text takes too many steps, so that it is not tried again. */
-static void add_slow(struct match *m, struct span text)
-{
-    if (m->slow_count == MATCH_SLOW_NAMES_MAX)
-        return;
-    m->slow[m->slow_count++] = fingerprint(&m->key, text);
-    if (m->slow_count < MATCH_SLOW_NAMES_MAX)
-        return;
-    m->items_max = MATCH_SPENT_ITEMS;
-    spent_total++;
 }
 
 static int match_too_slow(const struct match *m, struct span text, struct error *err)
@@ -185,8 +172,6 @@ int match_any(struct match *m, struct span text, struct error *err)
     uint64_t begun_ns = m->budgeted ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
     int found = 0;
 
-    if (is_known_slow(m, text))
-        return match_too_slow(m, text, err);
     m->weight = 1 + text.n / MATCH_ITEM_BYTES;
     for (size_t i = 0; i < m->count && found == 0; i++) {
         int r;
@@ -195,14 +180,54 @@ int match_any(struct match *m, struct span text, struct error *err)
         r = pcre2_match(m->codes[i], (PCRE2_SPTR)(text.n ? text.p : ""), text.n, 0, 0, m->data,
                         m->context);
         if (r == PCRE2_ERROR_CALLOUT || r == PCRE2_ERROR_MATCHLIMIT ||
-            r == PCRE2_ERROR_DEPTHLIMIT || r == PCRE2_ERROR_HEAPLIMIT) {
-            if (m->lasting)
-                add_slow(m, text);
+            r == PCRE2_ERROR_DEPTHLIMIT || r == PCRE2_ERROR_HEAPLIMIT)
             return match_too_slow(m, text, err);
-        }
         found = r >= 0;
     }
     if (m->budgeted)
         m->spent_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
     return m->spent_ns > MATCH_CPU_NS_MAX ? match_too_slow(m, text, err) : found;
+}
+
+struct span match_owner(const uint64_t *payer, const char *container_id)
+{
+    return *payer ? (struct span){ (const char *)payer, sizeof(*payer) } : span_of(container_id);
+}
+
+/* Returns how many slow names @owner may still have. */
+static size_t slow_left(const struct match *m, uint64_t owner)
+{
+    size_t own = 0;
+
+    for (size_t i = 0; i < m->slow_count; i++)
+        own += m->slow[i].owner == owner;
+    return MIN(MATCH_OWNER_SLOW_NAMES_MAX - own, MATCH_SLOW_NAMES_MAX - m->slow_count);
+}
+
+/* Remembers that a name takes too many steps, so that it is not tried again. */
+static void add_slow(struct match *m, uint64_t owner, uint64_t name)
+{
+    m->slow[m->slow_count].owner = owner;
+    m->slow[m->slow_count++].name = name;
+    if (slow_left(m, owner))
+        return;
+    m->share_spent = true;
+    spent_total++;
+}
+
+int match_name(struct match *m, struct span owner, struct span name)
+{
+    bool any = m->slow_count > 0;
+    uint64_t text = any ? fingerprint(&m->key, name) : 0;
+    size_t left;
+    int r;
+
+    if (ANY_OF(i, m->slow_count, m->slow[i].name == text))
+        return -EINVAL;
+    left = slow_left(m, any ? fingerprint(&m->key, owner) : 0);
+    m->items_max = left ? MATCH_SLOW_ITEMS : MATCH_SPENT_ITEMS;
+    r = match_any(m, name, NULL);
+    if (r == -EINVAL && left)
+        add_slow(m, fingerprint(&m->key, owner), fingerprint(&m->key, name));
+    return r;
 }

@@ -260,10 +260,11 @@ static bool is_short_id(const char *value, const char *id)
 
 /* Whether @value, one of a process's names, satisfies the matcher before negation. 1, 0, or -EINVAL
  * if that takes too long. */
-static int fits(const struct matcher *m, struct match *regex, const char *value, bool is_id)
+static int fits(const struct matcher *m, struct match *regex, const struct matcher_values *v,
+                const char *value, bool is_id)
 {
     if (regex)
-        return match_any(regex, span_of(value), NULL);
+        return match_name(regex, match_owner(&v->payer, v->container_id), span_of(value));
     return strcmp(m->value, value) == 0 || (is_id && is_short_id(m->value, value));
 }
 
@@ -291,15 +292,20 @@ static bool holds(const struct matcher *m, struct match *regex, const struct mat
         name = v->service ? v->service : "";
         break;
     }
-    found = fits(m, regex, name[0] ? name : other, m->label == MATCHER_CONTAINER && !name[0]);
+    found = fits(m, regex, v, name[0] ? name : other, m->label == MATCHER_CONTAINER && !name[0]);
     if (found == 0 && name[0] && other[0])
-        found = fits(m, regex, other, m->label == MATCHER_CONTAINER);
+        found = fits(m, regex, v, other, m->label == MATCHER_CONTAINER);
     return found == (m->op == MATCHER_IS || m->op == MATCHER_LIKE);
 }
 
 bool matcher_set_holds(const struct matcher_set *s, const struct matcher_values *v)
 {
     return ALL_OF(i, s->list.count, holds(&s->list.items[i], s->regex[i], v));
+}
+
+bool matcher_set_share_is_spent(const struct matcher_set *s)
+{
+    return s && ANY_OF(i, s->list.count, match_share_is_spent(s->regex[i]));
 }
 
 size_t matcher_set_slow_names(const struct matcher_set *s)

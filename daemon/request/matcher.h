@@ -57,10 +57,14 @@ bool matcher_set_uses(const struct matcher_set *s, enum matcher_label label);
  * by its uid or id. A container's id may be shortened to 6 or more digits. */
 struct matcher_values {
     const char *main, *pod, *pod_uid, *pod_namespace, *container, *container_id, *service;
+    uint64_t payer; /* process_payer(); 0: not known */
 };
-/* Returns whether all matchers hold. One that exceeds its time (match_begin_long()) does not,
+/* Returns whether all matchers hold. One that exceeds its time (match_name()) does not,
  * negated or not. */
 bool matcher_set_holds(const struct matcher_set *s, const struct matcher_values *v);
+/* Returns whether a matcher may miss names of an owner, as match_share_is_spent(). @s may be
+ * NULL. */
+bool matcher_set_share_is_spent(const struct matcher_set *s);
 /* Returns how many names took one too long. @s may be NULL. */
 size_t matcher_set_slow_names(const struct matcher_set *s);
 /* Refuses a list that may be too short, as match_refuse_spent(). @s may be NULL. */

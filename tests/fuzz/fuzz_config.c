@@ -33,8 +33,8 @@ static void check_rule(const struct rule *r)
         if (strcmp(again.items[i].value, r->match.items[i].value) != 0)
             abort();
     }
-    matcher_set_holds(set,
-                      &(struct matcher_values){ "com.acme.Checkout", "p", "u", "n", "c", "", "s" });
+    matcher_set_holds(
+        set, &(struct matcher_values){ "com.acme.Checkout", "p", "u", "n", "c", "", "s", 0 });
     matcher_set_free(set);
     matchers_clear(&again);
 }

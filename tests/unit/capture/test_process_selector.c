@@ -21,9 +21,14 @@ static void make_name(char name[NAME_BYTES + 1], const char *text, size_t number
     name[NAME_BYTES] = '\0';
 }
 
+static bool matches_of(const struct target *t, uint64_t payer, char *main)
+{
+    return target_matches(t, &(struct process){ .jvm = JVM_READY, .main = main, .payer = payer });
+}
+
 static bool matches(const struct target *t, char *main)
 {
-    return target_matches(t, &(struct process){ .jvm = JVM_READY, .main = main });
+    return matches_of(t, 99, main);
 }
 
 static const struct {
@@ -71,16 +76,37 @@ START_TEST(many_slow_names_are_told_of)
 
     for (size_t k = 0; k < 1000; k++) {
         make_name(name, PATTERNS[_i].hostile, k);
-        ck_assert(!matches(t, name));
+        ck_assert(!matches_of(t, 1 + k % 16, name));
         ck_assert(matches(t, service));
     }
     took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
     ck_assert_msg(took_ns < 2 * NSEC_PER_SEC, "%" PRIu64, took_ns);
-    ck_assert_uint_eq(match_spent_total(), spent + 1);
+    ck_assert_uint_eq(match_spent_total(), spent + 16);
     ck_assert_int_eq(target_refuse_spent(t, &err), -EINVAL);
     ck_assert_str_eq(err.parameter, "jvm");
     ck_assert_msg(strstr(err.msg, "too many steps on 64 names"), "%s", err.msg);
     ck_assert_ptr_nonnull(strstr(target_slow_text(t, text), "only names with few steps matched"));
+}
+END_TEST
+
+/* One owner's names leave out no other's, however many there are. */
+START_TEST(an_owner_spends_its_own_share)
+{
+    _cleanup_(target_freep) struct target *t = make_target(PATTERNS[1].pattern);
+    char name[NAME_BYTES + 1], longer[NAME_BYTES + 1], text[TARGET_SLOW_BYTES];
+    uint64_t spent = match_spent_total();
+
+    make_name(longer, PATTERNS[1].hostile, 0);
+    memcpy(longer + 300, "shop", sizeof("shop"));
+    for (size_t k = 0; k < 1000; k++) {
+        ck_assert(matches_of(t, 1, longer) == (k < MATCH_OWNER_SLOW_NAMES_MAX));
+        make_name(name, PATTERNS[1].hostile, k);
+        ck_assert(!matches_of(t, 1, name));
+        ck_assert(matches_of(t, 2, longer));
+    }
+    ck_assert_int_eq(target_refuse_spent(t, NULL), 0);
+    ck_assert_uint_eq(match_spent_total(), spent + 1);
+    ck_assert_ptr_nonnull(strstr(target_slow_text(t, text), "Of owners with many of them"));
 }
 END_TEST
 
@@ -105,7 +131,7 @@ START_TEST(matchers_are_told_of)
     for (size_t k = 0; k < MATCH_SLOW_NAMES_MAX; k++) {
         ck_assert_int_eq(target_refuse_spent(t, NULL), 0);
         make_name(name, PATTERNS[0].hostile, k);
-        ck_assert(!matches(t, name));
+        ck_assert(!matches_of(t, 1 + k % 16, name));
         ck_assert_ptr_nonnull(
             strstr(target_slow_text(t, text), k ? " names here" : "too many steps on 1 name here"));
     }
@@ -126,7 +152,7 @@ START_TEST(a_spent_pattern_takes_fewer_steps)
     for (size_t k = 0; k < MATCH_SLOW_NAMES_MAX; k++) {
         ck_assert(matches(t, longer));
         make_name(name, PATTERNS[1].hostile, k);
-        ck_assert(!matches(t, name));
+        ck_assert(!matches_of(t, 1 + k % 16, name));
     }
     ck_assert(!matches(t, longer));
 }
@@ -139,6 +165,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, one_slow_name_hides_no_other, 0, ARRAY_SIZE(PATTERNS));
     tcase_add_loop_test(tc, many_slow_names_are_told_of, 0, ARRAY_SIZE(PATTERNS));
+    tcase_add_test(tc, an_owner_spends_its_own_share);
     tcase_add_loop_test(tc, matchers_are_told_of, 0, 2);
     tcase_add_test(tc, a_spent_pattern_takes_fewer_steps);
     return suite_run_case("process_selector", tc);
