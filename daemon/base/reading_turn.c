@@ -2,24 +2,36 @@
 #include "base/reading_turn.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool taken;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static unsigned next, reads; /* turns given out; the turn of the thread that reads */
 
 void reading_turn_begin(void)
 {
-    pthread_mutex_lock(&turn);
-    atomic_store(&taken, true);
+    unsigned mine;
+
+    pthread_mutex_lock(&lock);
+    mine = next++;
+    while (reads != mine)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void reading_turn_end(void)
 {
-    atomic_store(&taken, false);
-    pthread_mutex_unlock(&turn);
+    pthread_mutex_lock(&lock);
+    reads++;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
 }
 
 bool reading_turn_taken(void)
 {
-    return atomic_load(&taken);
+    bool taken;
+
+    pthread_mutex_lock(&lock);
+    taken = reads != next;
+    pthread_mutex_unlock(&lock);
+    return taken;
 }

@@ -12,7 +12,7 @@
 /* Memory for a reading: of the symbols of a file, or of its rules to unwind. */
 #define READING_MAX_BYTES ((size_t)48 << 20)
 
-/* Waits until no other thread reads. */
+/* Waits until no other thread reads, nor has waited for longer. */
 void reading_turn_begin(void);
 void reading_turn_end(void);
 /* Returns whether a thread reads. Thread: any. */

@@ -12,13 +12,16 @@ void pending_init(struct pending_samples *h, struct shares *waiting)
 
 void pending_deinit(struct pending_samples *h)
 {
+    struct shares *waiting = h->bytes.whole;
+
     while (h->first) {
         struct pending_sample *s = h->first;
 
         h->first = s->next;
         pending_free(s);
     }
-    pending_init(h, h->bytes.whole);
+    shares_leave(&h->bytes);
+    pending_init(h, waiting);
 }
 
 void pending_free(struct pending_sample *s)

@@ -11,6 +11,9 @@
 #include "unwind_tables/ehframe_reader.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
 #define MEANT (384 * MIB)
@@ -164,6 +167,46 @@ START_TEST(all_that_is_kept_is_one_sum)
 }
 END_TEST
 
+static atomic_int waiter;
+static atomic_bool had_its_turn;
+
+static void *take_a_turn(void *unused)
+{
+    atomic_store(&waiter, gettid());
+    reading_turn_begin();
+    atomic_store(&had_its_turn, true);
+    reading_turn_end();
+    return unused;
+}
+
+static bool sleeps(int tid)
+{
+    char path[64], state = 0;
+    _cleanup_fclose_ FILE *f = NULL;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    f = fopen(path, "re");
+    return f && fscanf(f, "%*d %*s %c", &state) == 1 && state == 'S';
+}
+
+/* A thread with many files does not read two of them while another thread waits. */
+START_TEST(the_longest_wait_has_the_next_turn)
+{
+    pthread_t thread;
+
+    reading_turn_begin();
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_a_turn, NULL), 0);
+    while (!atomic_load(&waiter) || !sleeps(atomic_load(&waiter)))
+        poll(NULL, 0, 1);
+    ck_assert(!atomic_load(&had_its_turn));
+    reading_turn_end();
+    reading_turn_begin();
+    ck_assert(atomic_load(&had_its_turn));
+    reading_turn_end();
+    pthread_join(thread, NULL);
+}
+END_TEST
+
 /* Rules to unwind are read in turns with symbols, and fit into the same memory. */
 START_TEST(rules_to_unwind_have_their_turn)
 {
@@ -201,6 +244,7 @@ int main(void)
     tcase_add_test(tc, captures_give_way_to_a_reading);
     tcase_add_test(tc, names_take_what_they_are_charged);
     tcase_add_test(tc, all_that_is_kept_is_one_sum);
+    tcase_add_test(tc, the_longest_wait_has_the_next_turn);
     tcase_add_test(tc, rules_to_unwind_have_their_turn);
     return suite_run_case("memory_sum", tc);
 }

@@ -4,6 +4,7 @@
 #include "suite.h"
 
 #include "capture/pending_samples.h"
+#include "proc/stall_readers.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -89,6 +90,31 @@ START_TEST(files_leave_room_for_samples)
 }
 END_TEST
 
+/* Adds samples of @p until one is refused. Returns their bytes. */
+static uint64_t add_all(struct process *p)
+{
+    static uint64_t words[SAMPLE_USER_MAX];
+    struct sample_record rec = { .user_count = SAMPLE_USER_MAX };
+    uint64_t before = pending.bytes.used;
+
+    while (pending_add(&pending, p, &rec, words, SPAN_NULL, 0))
+        ck_assert_uint_le(memory.kept.used, memory.kept.max);
+    return pending.bytes.used - before;
+}
+
+/* The same by way of samples that are added. */
+START_TEST(samples_are_added_beside_files)
+{
+    struct process p = { .pins = 0 };
+
+    shares_force(&memory.symbols, readers_owner(&p.id), 3 * MIB);
+    shares_force(&memory.perf_maps, BOB, memory.kept.max / 4 * 3);
+    ck_assert_uint_ge(add_all(&p), 8 * MIB);
+    pending_deinit(&pending);
+    ck_assert_uint_eq(memory.waiting.used, 0);
+}
+END_TEST
+
 /* A quarter of all is free beside twelve owners with some files each: all of it is for samples. */
 START_TEST(samples_take_what_is_free)
 {
@@ -132,6 +158,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, samples_are_held_in_order_and_bounded);
     tcase_add_test(tc, files_leave_room_for_samples);
+    tcase_add_test(tc, samples_are_added_beside_files);
     tcase_add_test(tc, samples_take_what_is_free);
     tcase_add_test(tc, samples_leave_room_for_files);
     tcase_add_test(tc, all_is_within_the_sum);
