@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/body_texts.h"
 
-#define BODY_TEXTS_BYTES_MAX ((size_t)128 << 20) /* beyond it, texts are written per row */
+/* limit of stored texts; further texts are made again for each row */
+#define BODY_TEXTS_BYTES_MAX ((size_t)128 << 20)
 
 int body_texts_init(struct body_texts *t, const struct view *v)
 {

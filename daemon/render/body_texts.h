@@ -11,7 +11,7 @@
 struct body_texts {
     struct buf kept;
     uint32_t *rows;  /* [view->body_count]: number of rows with the body */
-    size_t *end;     /* [view->body_count]: end of the body's text in kept; 0: not stored */
+    size_t *end;     /* [view->body_count]: end of the body's text in `kept`; 0: not stored */
     uint32_t *bytes; /* [view->body_count] */
 };
 

@@ -2,26 +2,26 @@
 /*
  * Format `collapsed`: a line "root;...;leaf N" for each distinct stack of names, sorted by its
  * bytes. flamegraph.pl and many other programs read it, so no name contains a ';' or a line break.
- * Rows are compared by the ranks of their names, and a body that several rows share is compared
- * once. So lines need not be in memory before they are written, and the text of a shared body is
- * made once.
+ * Rows are compared by the ranks of their names, and a shared body is compared only once. So lines
+ * need not be in memory before they are written, and the text of a shared body is made only once.
  */
 #include "base/ascii.h"
 #include "base/cleanup.h"
 #include "render/body_texts.h"
 #include "render/formats.h"
 
-#define ROOTS_RANKED 2u /* roots by which rows are sorted at once: their ranks are one number */
+#define ROOTS_RANKED 2u /* number of roots with ranks that fit into one sort key */
 #define COLLAPSED_NAME_BYTES_MAX ((size_t)512 << 20)
 
 /* A view while its lines are sorted. */
 struct lines {
     const struct view *v;
-    struct intern *names; /* in their written form */
-    uint32_t *name_of;    /* by string of the view: its id in names */
-    uint32_t unknown;     /* name of a sample without a frame, which still counts */
-    uint32_t *rank;      /* [2 * names]: rank of a name at a line's end, and with a ';' behind it */
-    uint32_t *body_rank; /* [view->body_count]: equal for bodies of equal text */
+    struct intern *names; /* names in their written form */
+    uint32_t *name_of;    /* id in `names` by string of the view */
+    uint32_t unknown;     /* name for samples without a frame */
+    uint32_t *rank;       /* [2 * names]: ranks of a name: at the end of a line, and followed by
+                           * ';' */
+    uint32_t *body_rank;  /* [view->body_count]: equal for bodies of equal text */
 };
 
 /* Sort key of a row. */
@@ -32,7 +32,7 @@ struct line {
     const struct view_row *row;
 };
 
-/* Returns the @i'th name of a row. */
+/* Returns name number @i of a row. */
 static uint32_t name_at(const struct lines *l, const struct view_row *row, uint32_t i)
 {
     return row->n ? l->name_of[l->v->frames[l->v->stack[row->first + i]].name] : l->unknown;
@@ -43,7 +43,7 @@ static uint32_t names_in(const struct view_row *row)
     return MAX(row->n, 1u);
 }
 
-/* Compares the bytes of two names, each at the end of its line or with a ';' behind it. */
+/* Compares the bytes of two names, each at the end of its line or followed by ';'. */
 static int ends_cmp(const void *a, const void *b, void *ctx)
 {
     const struct lines *l = ctx;
@@ -80,7 +80,7 @@ static uint32_t rank_at(const struct lines *l, const struct view_row *row, uint3
     return l->rank[2 * name_at(l, row, i) + (i + 1 < names_in(row))];
 }
 
-/* Compares two lines from their @i'th names on. */
+/* Compares two lines from name number @i on. */
 static int names_cmp(const struct lines *l, const struct view_row *x, const struct view_row *y,
                      uint32_t i)
 {
@@ -180,8 +180,8 @@ static size_t blank_before_number(struct span name)
     return i < end && i && name.p[i - 1] == ' ' ? i - 1 : name.n;
 }
 
-/* Returns the number of bytes at @i that become one '_'. base/text.h has replaced line breaks and
- * broken bytes by U+FFFD. */
+/* Returns the number of bytes at @i that become one '_'. base/text.h replaces line breaks and
+ * invalid bytes by U+FFFD. */
 static size_t replaced_at(struct span name, size_t i, size_t blank)
 {
     if (span_starts_with(span_from(name, i), "\xef\xbf\xbd"))
@@ -235,7 +235,8 @@ static void lines_deinit(struct lines *l)
     free(l->body_rank);
 }
 
-/* The text of a row behind its roots: the next row mostly shares its beginning. */
+/* The text of a row after its roots. The next row mostly has the same beginning, which is then
+ * reused. */
 struct body_text {
     struct buf text;
     const struct view_row *row; /* the row of the text; NULL: none yet */
@@ -280,7 +281,7 @@ static void body_text_set(const struct lines *l, struct body_text *t, const stru
     t->row = row;
 }
 
-/* Returns the text of a row behind its roots; valid until the next call. */
+/* Returns the text of a row after its roots; valid until the next call. */
 static struct span body_text_of(const struct lines *l, struct body_text *t,
                                 const struct view_row *row)
 {

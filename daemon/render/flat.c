@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `flat`: the methods that ran themselves, hottest first, in async-profiler's columns. A row
- * that is no method, such as a kind of wait or a class of objects, also has the application's
- * method: "[network] <- CarrierClient.fetchRate". So does a library's function in which faults or
- * calls were counted: "open <- Carrier.readRates".
+ * Format `flat`: methods by their own weight, hottest first, in async-profiler's columns. A row for
+ * something else than a method, such as a kind of wait or a class of objects, also names the
+ * application's method: "[network] <- CarrierClient.fetchRate". The same applies to a library's
+ * function in which faults or calls were counted: "open <- Carrier.readRates".
  */
 #include "base/cleanup.h"
 #include "base/id_table.h"
@@ -72,7 +72,7 @@ static uint32_t site_of(const struct view *v, const struct own_code *own,
     return nearest;
 }
 
-/* Returns whether the samples of @v say where something happened, and not which code takes time. */
+/* Returns whether the samples of @v show where something happened, not which code takes time. */
 static bool counts_events(const struct view *v)
 {
     const struct profile_event *event = view_event(v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private to render/: the renderers named by the table, and their shared functions. Each renderer
+ * Private to render/: the renderers in the table, and functions that they share. Each renderer
  * appends to @out and returns 0, -EFBIG or -ENOMEM with a sentence.
  */
 #pragma once

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `json`: the profile as plain objects, for jq and for programs of one evening. Schema in
- * docs/formats.md. Frames are numbered by their place in "frames", stacks name them root first.
+ * Format `json`: the profile as plain objects, for jq and small programs. docs/formats.md has the
+ * schema. Frames are numbered by their place in "frames"; stacks are lists of these numbers, root
+ * first.
  */
 #include "base/cleanup.h"
 #include "render/body_texts.h"

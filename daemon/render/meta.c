@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts of a profile that every format contains besides its stacks: when, what, how, and how good.
- * They are in one place, so that html and json cannot disagree.
+ * Facts of a profile that every format contains besides its stacks: time, target, method and
+ * quality. One implementation keeps html and json consistent.
  */
 #include "base/text.h"
 #include "base/utc_text.h"
@@ -96,7 +96,7 @@ static void add_member(struct buf *out, const char *name, struct span value)
     render_add_json_string(out, value);
 }
 
-/* "memory: read from the VM" is the source and the reason. */
+/* Splits a text such as "memory: read from the VM" into source and reason. */
 static void add_symbols(struct buf *out, const char *symbols)
 {
     struct span reason = span_of(symbols), source;

@@ -3,7 +3,7 @@
 
 #include "render/formats.h"
 
-/* ---- which ones, if there are too many ---- */
+/* ---- choosing moments, if there are too many ---- */
 
 /* The moments shown, and the number of those left out. */
 struct shown {
@@ -19,7 +19,7 @@ static bool is_pause(const struct profile_moment *m)
 
 ORDER_FUNCTION(by_start, struct profile_moment, COMPARE(x->start_ns, y->start_ns))
 
-/* Sorts pauses first, and each kind by length, the longest first. */
+/* Orders pauses before other moments, and both by length, the longest first. */
 static int by_rank(const void *a, const void *b)
 {
     const struct profile_moment *x = a, *y = b;

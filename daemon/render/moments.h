@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "profile/profile.h"
 
-/* Appends `,"moments":[...]` with at most @max moments; nothing if there are none. Beyond @max,
- * counts of successive times are added up, and the shortest single moments are left out, pauses
- * last. Then members with the number of left out moments, and of pauses among them, follow. Times
- * start at the profile's start. */
+/* Appends `,"moments":[...]` with at most @max moments; nothing if there are none. If there are
+ * more, adds up counts of successive times, and leaves out the shortest single moments, pauses
+ * last. Then appends members with the number of left out moments and of left out pauses. Times are
+ * relative to the profile's start. */
 void render_add_moments(const struct profile *p, size_t max, struct buf *out);

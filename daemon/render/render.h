@@ -27,21 +27,21 @@ struct render_opts {
     const char *version; /* of flamed; NULL: left out */
     const char *host;    /* otlp: the name of this machine; NULL: left out */
     const char *link;    /* otlp: address of the profile without its service; NULL: left out */
-    bool untimed;        /* otlp: sums in place of the times of samples */
+    bool untimed;        /* otlp: write sums, not the times of samples */
     bool spans;          /* pprof: each span has its own samples, with its ids */
-    bool reverse;        /* html, svg: opens with callers merged from the leaf; tree: is merged from
-                          * the leaf */
+    bool reverse;        /* html, svg: opens with stacks merged from the leaf; tree: merges stacks
+                          * from the leaf */
     bool inverted;       /* html, svg: opens with the root at the top (an icicle) */
-    const struct words *words; /* summary: its first sentences; NULL: none */
+    const struct words *words; /* summary: sentences at its beginning; NULL: none */
     size_t top;   /* rows of flat, stacks of traces, frames of tree; 0: RENDER_TOP_DEFAULT */
-    size_t width; /* of svg, in pixels; 0: 1200 */
+    size_t width; /* width of svg, in pixels; 0: 1200 */
     /* pprof: names of both values of the event, and of further values, which are 0. At most
      * RENDER_VALUES_MAX; a NULL type ends the list. NULL: the event's names. */
     const struct render_value *values;
 };
 
 #define RENDER_TOP_DEFAULT 200
-#define SPEEDSCOPE_STACK_MAX 2000 /* frames: speedscope recurses, and fails from about 4,500 on */
+#define SPEEDSCOPE_STACK_MAX 2000 /* frames: speedscope recurses, and fails at about 4,500 */
 
 struct render_format {
     const char *name;         /* "html" */
@@ -62,7 +62,7 @@ struct render_format {
     bool every_event; /* the format holds all events: wants view_opts.every_event */
     bool waits;       /* wants view_opts.waits */
     bool words;       /* wants render_opts.words */
-    bool times;       /* shows when single samples were taken */
+    bool times;       /* shows the times of single samples */
     bool flows;       /* only appends to its buffer, which may spill (base/buf.h) */
     size_t stack_max; /* frames: the middle of longer stacks is left out; 0: no limit */
 };

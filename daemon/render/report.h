@@ -11,7 +11,7 @@ void report_add_label(struct buf *out, const char *label);
 
 /* Returns "ns", "bytes", or "events" for counts. */
 const char *report_unit(const struct view *v);
-/* Returns the same for an event's @unit: "nanoseconds", "bytes" or "count". */
+/* Returns the short form of an event's @unit: "nanoseconds", "bytes" or "count". */
 const char *report_unit_name(const char *unit);
 double report_percent(uint64_t part, uint64_t whole);
 /* Returns the requested number of rows. */

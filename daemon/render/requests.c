@@ -9,8 +9,9 @@
 #include "base/id_table.h"
 #include "render/formats.h"
 
-#define REQUESTS_MAX 1000u       /* requests in an answer: the longest */
-#define STRETCHES_MAX (1u << 20) /* stretches of all requests, before the longest are chosen */
+#define REQUESTS_MAX 1000u /* limit of requests in an answer: the longest ones */
+/* limit of stretches of all requests, before the longest requests are chosen */
+#define STRETCHES_MAX (1u << 20)
 #define STRETCH_NONE UINT32_MAX
 
 struct stretch {
@@ -38,7 +39,7 @@ struct requests {
     size_t times_cap;
     struct stretch *stretches;
     size_t stretch_cap, count;
-    uint64_t no_room;  /* samples */
+    uint64_t no_room;  /* number of samples without room */
     uint32_t *longest; /* [traces.count] */
 };
 
@@ -179,7 +180,7 @@ static int sort_all(struct requests *q)
     return 0;
 }
 
-/* ---- what goes out ---- */
+/* ---- output ---- */
 
 static void add_frames(const struct view *v, struct buf *out)
 {

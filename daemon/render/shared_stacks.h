@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Distinct bodies of a view's stacks: rows without their process and thread. Bodies are sorted by
- * number, which is the order of their names. Private to render/.
+ * Distinct bodies of a view's stacks: rows without their process and thread. Body numbers are in
+ * the order of names. Private to render/.
  */
 #pragma once
 

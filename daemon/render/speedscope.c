@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Format `speedscope`: the JSON of speedscope 1.x, one "sampled" profile, or with threads=1 one per
- * thread, with samples in the order of time. Weights are values in the event's unit. Samples too
- * many for a browser are added up by stack instead.
+ * thread, with samples in the order of time. Weights are values in the event's unit. If there are
+ * too many samples for a browser, they are added up by stack.
  */
 #include "base/cleanup.h"
 #include "base/id_table.h"
@@ -11,7 +11,7 @@
 
 #define SPEEDSCOPE_ORDERED_MAX ((size_t)4000000) /* total frames of samples listed in order */
 
-/* Frames that speedscope shows alike are one entry. */
+/* A frame of the file; frames that speedscope would show in the same way are one entry. */
 struct speedscope_frame {
     uint32_t name, file, line;
 };
@@ -19,7 +19,7 @@ struct speedscope_frame {
 /* The weight of a sample, of a row, or of a row in one event. */
 struct speedscope_item {
     uint32_t row, event, thread;
-    uint32_t number; /* in the order of time, or of rows */
+    uint32_t number; /* number in order of time, or of rows */
     uint64_t value;
 };
 
@@ -37,7 +37,7 @@ ORDER_FUNCTION(by_thread, struct speedscope_item,
                    COMPARE(x->thread, y->thread) ?:
                    COMPARE(x->number, y->number))
 
-/* Returns whether samples can be listed one by one: their rows are known, and they are not too
+/* Returns whether samples can be listed singly: their rows are known, and there are not too
  * many. */
 static bool is_ordered(const struct view *v)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `summary`: what was measured, its quality, and where the time went in a few lines: kinds
- * of work, processes and threads.
+ * Format `summary`: what was measured, its quality, and in a few lines what the time was spent on:
+ * kinds of work, processes and threads.
  */
 #include "base/cleanup.h"
 #include "profile/work_kinds.h"
@@ -84,7 +84,7 @@ static void add_name(const struct summary *s, bool threads, uint32_t index, stru
     buf_add_str(out, "\n");
 }
 
-/* The busiest ones, in order. */
+/* Adds the busiest processes or threads, in order. */
 static void add_rows(const struct summary *s, struct summary_row *rows, size_t n, bool threads,
                      struct buf *out)
 {

@@ -28,7 +28,7 @@ static void add_thread(struct thread_group *g, const struct dumped_thread *t)
 int thread_groups(const struct thread_dump *d, struct thread_group **ret, size_t *ret_count)
 {
     size_t strings = intern_count(d->strings), used = 0;
-    /* By stack, and by reason for a missing stack: 1 + place in groups. */
+    /* 1 + place in groups, by stack or by the reason for a missing stack. */
     _cleanup_free_ uint32_t *at = calloc(strings + THREAD_STACKS + 1, sizeof(*at));
     struct thread_group *groups = NULL;
     size_t n = 0;

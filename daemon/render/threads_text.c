@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A dump of threads as text, in the form of jstack and jcmd Thread.print: what reads those reads
- * this. Virtual threads are in it, too, which those leave out.
+ * A dump of threads as text, in the form of jstack and jcmd Thread.print: programs that read those
+ * can read this dump. It also has virtual threads, which those leave out.
  */
 #include "base/cleanup.h"
 #include "base/utc_text.h"
@@ -118,7 +118,7 @@ static void add_group(const struct thread_dump *d, const struct thread_group *g,
         buf_printf(out, " #%llu", (unsigned long long)g->some[i]->id);
     }
     buf_add_str(out, g->count > THREAD_GROUP_NAMES ? ", ...\n" : "\n");
-    one.owner_id = 0; /* each may wait for another one */
+    one.owner_id = 0; /* each thread of a group may wait for another owner */
     add_stack(d, &one, out);
 }
 

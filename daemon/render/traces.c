@@ -7,7 +7,7 @@
 #include "render/report.h"
 
 struct trace {
-    size_t row; /* the first of its rows */
+    size_t row; /* the first row of the trace */
     struct view_sum weight;
 };
 

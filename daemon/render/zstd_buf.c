@@ -3,9 +3,10 @@
 
 #include <zstd.h>
 
-#define ZSTD_BUF_LEVEL 1 /* lines of a profile are alike: higher levels cost more time only */
-/* Equal text may be far apart (the same stack in another thread): a window of 4 MiB is quicker and
- * takes half as much memory as the 512 KiB of the level. */
+/* Lines of a profile are similar, so higher levels only cost more time. */
+#define ZSTD_BUF_LEVEL 1
+/* Equal text may be far apart (the same stack in another thread): a window of 4 MiB is faster, and
+ * needs half the memory, compared with the default of 512 KiB. */
 #define ZSTD_BUF_WINDOW_LOG 22
 #define ZSTD_BUF_HASH_LOG 16
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Text that is written once and read once, front to back, and compressed in between: an answer of
- * hundreds of megabytes takes a few. Thread: the owner's; nothing blocks.
+ * hundreds of megabytes takes a few megabytes. Thread: the owner's; nothing blocks.
  */
 #pragma once
 

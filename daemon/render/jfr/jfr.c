@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Format `jfr`: a flight recording of one chunk with an event for each sample, events for moments
- * of JVMs, and the profile's facts as settings. Ticks are nanoseconds of the samples' own clock.
+ * of JVMs, and the profile's facts as settings. Ticks are nanoseconds of the clock that samples
+ * have.
  */
 #include "render/jfr/jfr.h"
 
@@ -19,8 +20,8 @@ static void put_u64(char *p, uint64_t v)
         p[i] = (char)(v >> (56 - 8 * i));
 }
 
-/* Fills in the header, after everything else is written. Positions count from the header's
- * begin. */
+/* Fills in the header, after everything else is written. Positions are relative to the start of the
+ * header. */
 static void fill_header(const struct profile *p, struct buf *out, size_t base, size_t pools,
                         size_t metadata)
 {
@@ -111,8 +112,9 @@ static void add_event_settings(const struct view *v, uint32_t i, struct buf *out
     add_setting_of(p, type, "unit", span_of(e->unit), out);
 }
 
-/* Adds the settings of all events, wall first: readers that keep one value per setting keep the
- * last. With wall as the event, Pyroscope counts its running threads as CPU time, too. */
+/* Adds the settings of all events, wall first, because readers that keep one value per setting keep
+ * the last. If Pyroscope took wall for the event, it would count running threads of wall as CPU
+ * time, too. */
 static void add_all_event_settings(const struct view *v, struct buf *out)
 {
     const struct profile *p = v->profile;
@@ -141,8 +143,8 @@ static void add_settings(const struct view *v, const struct render_opts *o, stru
         add_setting(p, "warning", span_of(v->warnings[i]), out);
 }
 
-/* Adds samples of time behind all others: Pyroscope's parser multiplies what follows such a sample
- * by its number of periods. */
+/* Adds samples of time after all others, because Pyroscope's parser also multiplies later samples
+ * by the number of periods of such a sample. */
 static void add_samples(const struct jfr_pools *pools, struct buf *out)
 {
     const struct view *v = pools->v;

@@ -15,8 +15,8 @@
 
 /* Ids of types, chosen by flamed; the metadata event describes them. */
 enum jfr_type {
-    JFR_METADATA = 0,   /* given */
-    JFR_CHECKPOINT = 1, /* given */
+    JFR_METADATA = 0,   /* fixed by the format */
+    JFR_CHECKPOINT = 1, /* fixed by the format */
     JFR_BOOLEAN = 4,
     JFR_CHAR,
     JFR_FLOAT,
@@ -89,29 +89,30 @@ void jfr_end_small(struct buf *out, size_t begin);
 /* Appends the metadata event. */
 int jfr_add_metadata(struct buf *out, uint64_t ticks);
 
-/* Constants that events and frames refer to. Keys in the recording are index + 1, except for
- * threads. */
+/* Constants that events and frames refer to. The key of a constant in the recording is its index +
+ * 1, except for threads. */
 struct jfr_pools {
     const struct view *v;
     struct intern *symbols;
     struct id_table packages; /* uint32_t: symbol */
     struct id_table classes;  /* struct jfr_class */
     struct id_table methods;  /* struct jfr_method */
-    /* Stacks: 1 for a missing root, else 0, and the frames shown, leaf first. Rows that differ only
-     * in frames not shown, such as threads, share one stack. Keys are ids. */
+    /* Stacks: a text of 1 if the root is missing, else 0, then the shown frames, leaf first. Rows
+     * that differ only in other frames, such as threads, share one stack. Keys are ids of these
+     * texts. */
     struct intern *traces;
     uint32_t *trace_of_row;    /* [row_count] */
-    uint32_t *object_of_row;   /* [row_count]: key of the leaf that is a class, 0: none */
+    uint32_t *object_of_row;   /* [row_count]: key of the leaf, if that is a class; 0: none */
     uint32_t *method_of_frame; /* [view->frame_count] */
     uint32_t *key_of_thread;   /* [profile->thread_count]: thread id, or a number above all ids */
 };
 
 struct jfr_class {
-    uint32_t name, package; /* symbol; key, 0: none */
+    uint32_t name, package; /* symbol of the name; key of the package, 0: none */
 };
 
 struct jfr_method {
-    uint32_t class_id, name, descriptor; /* index in classes; symbols */
+    uint32_t class_id, name, descriptor; /* index in classes; two symbols */
 };
 
 /* 0 or -ENOMEM; jfr_pools_deinit() is needed in every case. */

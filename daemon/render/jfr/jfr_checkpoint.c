@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The checkpoint event of a recording: the constant pools, as they are when all events are written.
+ * The checkpoint event of a recording: the constant pools, written after all events.
  */
 #include "render/jfr/jfr.h"
 
-/* Keys of frame types are async-profiler's, as its converter knows them by these alone. */
+/* The keys of frame types are those of async-profiler, because its converter identifies types by
+ * key. */
 static const char *const FRAME_TYPES[] = { "Interpreted", "JIT compiled", "Inlined",    "Native",
                                            "C++",         "Kernel",       "C1 compiled" };
 enum { TYPE_INTERPRETED, TYPE_JIT, TYPE_INLINED, TYPE_NATIVE, TYPE_CPP, TYPE_KERNEL, TYPE_C1 };
@@ -36,7 +37,7 @@ static void begin_pool(struct buf *out, enum jfr_type type, size_t count)
     jfr_add_number(out, count);
 }
 
-/* Keys are from @first on. */
+/* Adds a pool of texts with keys from @first on. */
 static void add_texts(struct buf *out, enum jfr_type type, const char *const *texts, size_t n,
                       size_t first)
 {
@@ -58,8 +59,8 @@ static void add_threads(const struct jfr_pools *pools, struct buf *out)
         jfr_add_number(out, pools->key_of_thread[i]);
         jfr_add_string(out, intern_get(p->strings, t->name));
         jfr_add_number(out, (uint64_t)t->host_tid);
-        buf_add_char(out, 0);   /* no Java name, as the JVM's own id is unknown */
-        jfr_add_number(out, 0); /* readers then show the two above */
+        buf_add_char(out, 0);   /* no Java name, because the JVM's id of the thread is unknown */
+        jfr_add_number(out, 0); /* readers then show the name and id above */
         jfr_add_number(out, t->process < p->process_count ? (uint64_t)t->process + 1 : 0);
     }
 }

@@ -2,7 +2,7 @@
 /* Writes moments of JVMs as the events that the JDK itself has for them. */
 #include "render/jfr/jfr.h"
 
-/* Begins an event with start and length, which all have. */
+/* Begins an event with its start and length, which every event has. */
 static size_t begin_event(const struct profile_moment *m, enum jfr_type type, uint64_t ns,
                           struct buf *out)
 {

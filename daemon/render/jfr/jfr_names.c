@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names as class files spell them: descriptors of methods, names of classes. Readers take names
- * apart by these rules and throw at what does not follow them, so that all that is written does.
+ * Names as class files spell them: descriptors of methods, names of classes. Readers parse names by
+ * these rules and fail on others, so every name that is written must follow them.
  */
 #include "render/jfr/jfr.h"
 

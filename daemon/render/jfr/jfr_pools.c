@@ -108,8 +108,8 @@ static bool is_shown(const struct view *v, uint32_t frame, bool *truncated)
     return f->kind != FRAME_PROCESS && f->kind != FRAME_THREAD && f->kind != FRAME_REQUEST;
 }
 
-/* Returns the number of frames at the leaf of @row that are no code: the class allocated; or the
- * way of waiting, and the class or futex waited for. The event's type and fields show them. */
+/* Returns the number of frames at the leaf of @row that are not code: an allocated class, or a kind
+ * of wait and the class or futex that it is for. The type and fields of the event show these. */
 static uint32_t objects_of(const struct view *v, const struct view_row *row)
 {
     const uint32_t *stack = v->stack + row->first;
@@ -128,9 +128,9 @@ static bool is_futex(struct span object)
     return span_starts_with(object, "0x");
 }
 
-/* Returns the number of frames of @row that its events show. A wait for a Java lock ends with the
- * innermost Java method: else views of contention would show only code of the VM and the C
- * library. */
+/* Returns the number of frames of @row that its events show. For a wait for a Java lock, the
+ * innermost Java method is the last frame: otherwise views of contention would show only code of
+ * the VM and the C library. */
 static uint32_t code_of(const struct view *v, const struct view_row *row)
 {
     const uint32_t *stack = v->stack + row->first;
@@ -180,8 +180,9 @@ static int add_trace(struct jfr_pools *p, size_t r, struct buf *text)
     return objects_of(v, row) ? add_object(p, r) : 0;
 }
 
-/* Sets the keys of threads. async-profiler's converter shows a key as the thread's id. Of two
- * threads with one id, from different times or processes, the second gets a key that is no id. */
+/* Sets the keys of threads. async-profiler's converter shows the key as the thread's id. If two
+ * threads have the same id, from different times or processes, the second gets a key above all
+ * ids. */
 static int add_threads(struct jfr_pools *p)
 {
     const struct profile *profile = p->v->profile;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests of samples, as events of their own: readers take the fields of the JDK's events by
- * their places, so that those can have no more.
+ * The requests of samples, as separate events. The JDK's events cannot have further fields, because
+ * readers identify their fields by position.
  */
 #include "base/cleanup.h"
 #include "profile/handlers.h"
 #include "render/jfr/jfr.h"
 
-/* Samples of one thread in one span, without others of the thread between them. */
+/* Successive samples of one thread in one span. */
 struct stretch {
     uint64_t start_ns, end_ns, samples;
     uint32_t context; /* 0: none */
-    uint32_t handler; /* function that names the operation; 0: none, or a tracer does */
+    uint32_t handler; /* function that names the operation; 0: none, or a tracer names it */
 };
 
-/* Appends an id of @c; "" if it has an operation alone. */
+/* Appends an id of @c; "" if @c has only an operation. */
 static void add_id(const struct profile_context *c, uint64_t high, uint64_t low, bool wide,
                    struct buf *out)
 {

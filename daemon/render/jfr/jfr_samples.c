@@ -5,7 +5,7 @@
  */
 #include "render/jfr/jfr.h"
 
-/* Types of events, wherever they are written. */
+/* The recording's type for each event. */
 static const struct {
     const char *event;
     enum jfr_type type;
@@ -26,11 +26,12 @@ enum jfr_type jfr_type_of_event(const struct view *v, uint32_t i)
             return TYPES[k].type;
     if (e->valued && strcmp(e->unit, "nanoseconds") == 0)
         return JFR_WALL_CLOCK_SAMPLE;
-    /* as the only event, in the form of CPU time, so that every tool shows it */
+    /* if it is the only event, it has the form of CPU time, so that every tool shows it */
     return v->opts.every_event ? JFR_EVENT_SAMPLE : JFR_EXECUTION_SAMPLE;
 }
 
-/* Returns the event type of a wait for a lock, by its stack: only a monitor is entered. */
+/* Returns the event type of a wait for a lock, by its stack: JavaMonitorEnter only for a
+ * monitor. */
 static enum jfr_type type_of_wait(const struct view *v, const struct view_row *row)
 {
     static const struct {
@@ -62,8 +63,8 @@ static uint64_t address_of(const struct view *v, const struct view_row *row)
     return span_starts_with(name, "0x") ? strtoull(name.p, NULL, 16) : 0; /* a NUL follows it */
 }
 
-/* Returns the number of periods of a sample. The remainder goes to the next one, so that their sum
- * is the event's time. */
+/* Returns the number of periods of a sample. The remainder is carried to the next sample, so that
+ * the sum is the event's time. */
 static uint64_t periods_of(const struct profile *p, const struct profile_sample *s, uint64_t *carry)
 {
     uint64_t period = MAX(p->events[s->event].period, UINT64_C(1)), n;
@@ -82,7 +83,7 @@ static void add_thread_and_stack(const struct jfr_pools *pools, size_t i, struct
     jfr_add_number(out, pools->trace_of_row[pools->v->sample_rows[i]]);
 }
 
-/* Writes a sample of CPU time, as often as its count. */
+/* Writes a sample of CPU time, repeated by its count. */
 static void add_execution(const struct jfr_pools *pools, size_t i, struct buf *out)
 {
     const struct profile_sample *s = &pools->v->profile->samples[i];

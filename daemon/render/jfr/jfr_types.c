@@ -4,8 +4,9 @@
  * async-profiler, so that their tools find them.
  *
  * async-profiler's converter reads the constants of threads and classes, and its known events, by
- * the position of their fields. So those have its fields in its order. Pyroscope's parser refuses a
- * recording without descriptions of short, float and jdk.types.Package.
+ * the position of their fields. So these types have the fields of async-profiler in its order.
+ * Pyroscope's parser refuses a recording without descriptions of short, float and
+ * jdk.types.Package.
  */
 #include "render/jfr/jfr_types.h"
 

@@ -2,7 +2,7 @@
 /* The pieces of a recording: numbers, strings, events. */
 #include "render/jfr/jfr.h"
 
-#define JFR_SIZE_BYTES 5 /* of a padded size: up to 32 GiB */
+#define JFR_SIZE_BYTES 5 /* bytes of a padded size, up to 32 GiB */
 #define JFR_STRING_EMPTY 1
 #define JFR_STRING_UTF8 3
 
@@ -15,7 +15,7 @@ void jfr_add_number(struct buf *out, uint64_t v)
         bytes[n++] = (unsigned char)(v | 0x80);
         v >>= 7;
     }
-    bytes[n++] = (unsigned char)v; /* the ninth byte has all its eight bits */
+    bytes[n++] = (unsigned char)v; /* all eight bits of the ninth byte are data */
     buf_add(out, bytes, n);
 }
 

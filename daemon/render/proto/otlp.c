@@ -10,11 +10,12 @@
 #include "render/proto/otlp_dictionary.h"
 #include "render/proto/protobuf.h"
 
-#define OTLP_ATTRIBUTES_MAX 16 /* of a resource */
+#define OTLP_ATTRIBUTES_MAX 16 /* limit of attributes of a resource */
 #define OTLP_LINK_BYTES ((size_t)8192)
-#define OTLP_TIMES_MAX UINT64_C(8000000) /* times: a sample has as many as its count */
+/* limit of times; a sample has as many times as its count */
+#define OTLP_TIMES_MAX UINT64_C(8000000)
 
-/* Numbers of fields that are packed on their own. */
+/* Numbers of fields that are packed separately. */
 enum {
     FIELD_DATA_RESOURCE = 1,
     FIELD_DATA_DICTIONARY = 2,
@@ -25,13 +26,12 @@ enum {
 struct otlp {
     const struct view *v;
     struct otlp_dictionary d;
-    uint32_t *observed;    /* profile samples by their key, in the order of time */
+    uint32_t *observed;    /* samples of the profile by key, in order of time */
     uint32_t *observed_at; /* [key_count + 1]: first place of each key in observed */
-    uint64_t *times;       /* of one sample at a time, sized for the longest one */
+    uint64_t *times;       /* buffer for the times of one sample, sized for the longest list */
     int64_t *values;
-    bool
-        timeless; /* samples that count have sums alone, as their times are not known or too many */
-    int error;    /* the first error, sticky */
+    bool timeless; /* samples have only sums: their times are not known, or too many */
+    int error;     /* the first error, sticky */
 };
 
 static void otlp_fail(struct otlp *x, int r)
@@ -48,7 +48,8 @@ static const char *text_of(const struct otlp *x, uint32_t string)
 
 /* ---- samples ---- */
 
-/* Sorts the profile's samples by key; where the view knows none, nothing is observed. */
+/* Sorts the profile's samples by key. Without keys of samples in the view, there is nothing to
+ * do. */
 static int otlp_observe(struct otlp *x)
 {
     const uint32_t *keys = x->d.stacks.key_of_sample;
@@ -72,7 +73,8 @@ static int otlp_observe(struct otlp *x)
         longest = MAX(longest, (size_t)(x->timeless ? x->observed_at[k + 2] : times[k]));
         x->observed_at[k + 2] += x->observed_at[k + 1];
     }
-    for (size_t i = 0; i < n; i++) /* now [k + 1] is where k begins; then it is where k ends */
+    for (size_t i = 0; i < n; i++) /* [k + 1]: the start of k before the loop, the end of k after
+                                    * it */
         if (keys[i] != STACKS_NONE)
             x->observed[x->observed_at[keys[i] + 1]++] = (uint32_t)i;
     x->times = calloc(longest, sizeof(*x->times));
@@ -80,8 +82,8 @@ static int otlp_observe(struct otlp *x)
     return x->times && x->values ? 0 : -ENOMEM;
 }
 
-/* The form of a profile's samples. If the profile has a period, Pyroscope expects one value per
- * sample, or none. If the values are time off the processor, it expects no period. */
+/* The form of a profile's samples. Pyroscope accepts a period only if each sample has at most one
+ * value, and not if values are time off the processor. */
 enum otlp_shape {
     SHAPE_TIMES, /* a time for each sample, none has a value; period */
     SHAPE_VALUE, /* one value, no time; period */
@@ -171,7 +173,8 @@ static void put_sample(struct otlp *x, uint32_t id, enum otlp_shape shape, struc
 
 /* ---- resources ---- */
 
-/* Values by the names that Pyroscope, Go and OpenTelemetry's profiler have for them. */
+/* Returns the name that Pyroscope, Go and OpenTelemetry's profiler have for the values of
+ * @event. */
 static struct span type_of(const struct profile_event *event)
 {
     static const struct {
@@ -189,7 +192,7 @@ static struct span type_of(const struct profile_event *event)
     return span_of(event->name);
 }
 
-/* Adds the attribute flamed.url: where the profile of @service at that time is shown. */
+/* Adds the attribute flamed.url: the address that shows the profile of @service at that time. */
 static int32_t put_link(struct otlp *x, const char *link, const char *service)
 {
     _cleanup_buf_ struct buf url = BUF_UPTO(OTLP_LINK_BYTES);
@@ -258,8 +261,8 @@ static void resource_add_text(struct otlp_resource *r, const char *key, const ch
     value->string_value = (char *)text;
 }
 
-/* Adds the lines "key=value" of @text, which ends them with NULs, and a pod by its name, unless
- * only its uid is known. */
+/* Adds the lines "key=value" of @text, in which it replaces line ends by NULs. Also adds a pod by
+ * its name, unless only its uid is known. */
 static void resource_add_lines(struct otlp_resource *r, char *text, const char *pod)
 {
     bool named = true;
@@ -279,7 +282,8 @@ static void resource_add_lines(struct otlp_resource *r, char *text, const char *
         resource_add_text(r, "k8s.pod.name", pod);
 }
 
-/* A pid or the id of a container would make another series of each restart: samples have them. */
+/* Adds the resource of a process. Pid and container id are attributes of samples instead: as part
+ * of the resource, they would begin a new series at each restart. */
 static void put_resource(const struct otlp *x, const struct render_opts *o, uint32_t process,
                          struct buf *out)
 {
@@ -332,7 +336,7 @@ static int by_process(const void *a, const void *b, void *ctx)
     return p != q ? (p < q ? -1 : 1) : (x > y) - (x < y);
 }
 
-/* The profile of keys[0 .. n), all of one process and event. */
+/* Writes the profile of keys[0 .. n), all of one process and event. */
 static void put_profile(struct otlp *x, const struct profile_event *event, int32_t link,
                         const uint32_t *keys, size_t n, struct buf *scopes)
 {
@@ -347,7 +351,7 @@ static void put_profile(struct otlp *x, const struct profile_event *event, int32
     otlp_fail(x, profile.error);
 }
 
-/* The resource of keys[0 .. n), all of one process. */
+/* Writes the resource of keys[0 .. n), all of one process. */
 static void put_process(struct otlp *x, const struct render_opts *o, const uint32_t *keys, size_t n,
                         struct buf *out)
 {

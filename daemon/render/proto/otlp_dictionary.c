@@ -30,7 +30,7 @@ static void put_entry(struct otlp_dictionary *d, const Otlp__ProfilesDictionary 
 
 /* ---- attributes ---- */
 
-/* Adds an attribute once. @text is its value, which distinguishes it from others. */
+/* Adds an attribute unless it exists. @text: the value as a text, which is part of the key. */
 static int32_t put_attribute(struct otlp_dictionary *d, const char *key,
                              const Otlp__AnyValue *value, const char *text)
 {
@@ -44,7 +44,7 @@ static int32_t put_attribute(struct otlp_dictionary *d, const char *key,
     buf_add_str(&name, text);
     if (name.error || intern_add(d->attributes, buf_span(&name), &id) < 0)
         dictionary_fail(d, -ENOMEM);
-    if (id != before) /* an old one, or none */
+    if (id != before) /* the attribute exists, or there was an error */
         return (int32_t)id;
     attribute.key_strindex = otlp_string(d, span_of(key));
     attribute.value = (Otlp__AnyValue *)value;
@@ -103,7 +103,7 @@ int32_t otlp_link(struct otlp_dictionary *d, const struct profile_context *c)
 
 /* ---- tables ---- */
 
-/* Writes entry 0 of every table, which stands for none. */
+/* Writes entry 0 of every table, which means "none". */
 static void put_zero_entries(struct otlp_dictionary *d)
 {
     Otlp__Mapping mapping = OTLP__MAPPING__INIT, *mapping_ref = &mapping;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The dictionary of an otlp answer: tables of strings, attributes, mappings, functions, locations
- * and stacks. No entry occurs twice, and entry 0 stands for none. Packed as it grows. Private to
+ * and stacks. No entry occurs twice, and entry 0 means "none". It is packed as it grows. Private to
  * render/proto/.
  */
 #pragma once
@@ -21,8 +21,8 @@ struct otlp_dictionary {
     const struct view *v;
     struct stacks stacks;
     struct intern *strings;    /* the string table so far */
-    struct intern *attributes; /* the attribute table so far: "key\0type value" of each */
-    struct id_table links;     /* struct otlp_link; the table has entry 0 before these */
+    struct intern *attributes; /* the attribute table so far; each as "key\0type value" */
+    struct id_table links;     /* struct otlp_link; in the table, entry 0 precedes these */
     struct buf packed;         /* all tables but the strings */
     int32_t
         facts[OTLP_FACTS + PROFILE_WARNINGS_MAX + VIEW_WARNINGS]; /* attributes of every profile */

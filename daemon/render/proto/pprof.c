@@ -14,7 +14,7 @@
 
 #define PPROF_LABELS_MAX 7 /* labels of a thread and of a request */
 #define FIELD_PROFILE_SAMPLE 2
-#define PPROF_ZLIB_LEVEL 1 /* higher ones take far longer and save a fiftieth */
+#define PPROF_ZLIB_LEVEL 1 /* higher levels take far longer and save 2 % */
 #define PPROF_STRING_BYTES_MAX ((size_t)256 << 20)
 
 /* Labels of one thread while they are collected. */
@@ -23,7 +23,7 @@ struct pprof_labels {
     size_t n;
 };
 
-/* Packed fields of a sample: it is the concatenation of such. */
+/* Packed fields of a sample, which are concatenated to the sample. */
 struct pprof_fields {
     uint32_t first, n; /* range in pprof->fields */
     bool made;
@@ -38,9 +38,10 @@ struct pprof {
     struct buf piece;       /* a packed message on its way to the compressor */
     struct buf *out;
     struct deflater deflater;
-    struct buf fields;            /* labels of threads, packed once for all their samples */
-    struct pprof_fields *threads; /* [thread_count + 1], the last one of no thread */
-    int error;                    /* the first one, sticky */
+    struct buf fields;            /* labels of threads, packed once for all samples of a thread */
+    struct pprof_fields *threads; /* [thread_count + 1]; the last entry is for samples without a
+                                   * thread */
+    int error;                    /* the first error, sticky */
 };
 
 static void pprof_fail(struct pprof *x, int r)
@@ -138,7 +139,7 @@ static void pprof_put_functions(struct pprof *x)
         Pprof__Profile part = PPROF__PROFILE__INIT;
 
         function.id = i + 1;
-        /* Without a system name no reader tries to demangle. */
+        /* no system name is set, so that readers do not try to demangle */
         function.name = pprof_string(x, view_string(x->v, f->name));
         function.filename = pprof_string(x, view_string(x->v, f->file));
         part.function = &ref;
@@ -237,7 +238,7 @@ static void pprof_add_labels(struct pprof *x, uint32_t thread)
     pprof_fail(x, x->fields.error);
 }
 
-/* The labels of a thread, as fields of a sample; valid until the next call. */
+/* Returns the labels of a thread as fields of a sample, valid until the next call. */
 static struct span pprof_labels_of(struct pprof *x, uint32_t thread)
 {
     const struct profile *p = x->v->profile;
@@ -252,7 +253,7 @@ static struct span pprof_labels_of(struct pprof *x, uint32_t thread)
     return f->n ? (struct span){ x->fields.p + f->first, f->n } : SPAN_NULL;
 }
 
-/* Does the same for the thread that held a lock, or for the age of an object. Appends to @to. */
+/* Appends to @to the label of the thread that held a lock, or of the age of an object. */
 static void pprof_add_owner(struct pprof *x, uint32_t event, uint32_t owner, struct buf *to)
 {
     const struct profile *p = x->v->profile;
@@ -298,7 +299,7 @@ static void labels_add_ids(struct pprof *x, struct pprof_labels *l, const struct
     labels_add_number(x, l, "local root span id", (int64_t)c->root);
 }
 
-/* The labels of the request in @key, appended to @to. */
+/* Appends the labels of the request in @key to @to. */
 static void pprof_add_request(struct pprof *x, const struct stacks_key *key, struct buf *to)
 {
     const struct profile_context *c =
@@ -320,7 +321,8 @@ static void pprof_add_request(struct pprof *x, const struct stacks_key *key, str
     labels_pack(&l, to);
 }
 
-/* The locations of a stack, as fields of a sample, in @ret. @locations, @ids: room for them. */
+/* Packs the locations of a stack, as fields of a sample, into @ret. @locations, @ids: room for
+ * them. */
 static void pprof_pack_stack(struct pprof *x, uint32_t stack, uint32_t *locations, uint64_t *ids,
                              struct buf *ret)
 {
@@ -384,7 +386,8 @@ static void pprof_put_samples(struct pprof *x)
 
 /* ---- the rest ---- */
 
-/* The types of both values of @e; where there are several events, samples are called after it. */
+/* Sets the types of both values of @e. With several events, the name for samples contains that of
+ * @e. */
 static void pprof_name_types(struct pprof *x, const struct profile_event *e,
                              Pprof__ValueType types[2])
 {
@@ -428,7 +431,7 @@ static void pprof_put_facts(struct pprof *x)
     for (size_t i = 0; i < part.n_sample_type; i++)
         refs[i] = &types[i];
     part.sample_type = refs;
-    part.default_sample_type = types[1].type; /* the value of a Go program: time */
+    part.default_sample_type = types[1].type; /* time, as in profiles of Go programs */
     part.period_type = &types[1];
     part.period = (int64_t)event->period;
     part.time_nanos = (int64_t)p->start_realtime_ns;

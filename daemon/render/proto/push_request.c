@@ -8,7 +8,7 @@
 
 #define UUID_TEXT 37
 
-/* A random one (version 4). */
+/* Makes a random UUID (version 4). */
 static int uuid_new(char ret[UUID_TEXT])
 {
     uint8_t b[16];

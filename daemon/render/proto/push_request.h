@@ -10,7 +10,7 @@ struct push_label {
     const char *name, *value; /* NULL or "": left out */
 };
 
-/* Appends a series with one profile, @pprof, to the request in @out. 0, -EFBIG, -ENOMEM; -errno:
- * the kernel gave no random bytes for its id. */
+/* Appends a series with one profile, @pprof, to the request in @out. 0, -EFBIG, -ENOMEM; or -errno
+ * if the kernel gives no random bytes for the id. */
 int push_request_add(struct buf *out, const struct push_label *labels, size_t count,
                      struct span pprof);

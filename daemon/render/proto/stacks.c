@@ -79,9 +79,9 @@ static struct stacks_item item_at(const struct stacks *s, size_t i)
     return item;
 }
 
-/* Sorts the items by their stacks; those of one stack keep their order. Those of stack k are
- * [ret_begins[k], ret_begins[k + 1]). An item contains copies of the values needed, which would be
- * far away in memory. */
+/* Sorts the items by stack; items of one stack keep their order. Items [ret_begins[k], ret_begins[k
+ * + 1]) are those of stack k. An item has copies of the values needed, because the originals are
+ * far apart in memory. */
 static int stacks_order_items(const struct stacks *s, struct stacks_item **ret_order,
                               uint32_t **ret_begins)
 {
@@ -99,7 +99,8 @@ static int stacks_order_items(const struct stacks *s, struct stacks_item **ret_o
     }
     for (size_t k = 0; k < stacks; k++)
         begins[k + 2] += begins[k + 1];
-    for (size_t i = 0; i < n; i++) { /* now [k + 1] is where k begins; then it is where k ends */
+    for (size_t i = 0; i < n; i++) { /* [k + 1]: the start of k before the loop, the end of k after
+                                      * it */
         uint32_t stack = stack_at(s, i);
 
         if (stack != STACKS_NONE)
@@ -110,7 +111,7 @@ static int stacks_order_items(const struct stacks *s, struct stacks_item **ret_o
     return 0;
 }
 
-/* Returns the place of the number of @key, which it adds; NULL: no memory. */
+/* Finds or adds @key. Returns a pointer to its number; NULL: no memory. */
 static uint32_t *place_of_owned(struct stacks *s, const struct stacks_key *key)
 {
     uint32_t id;
@@ -121,8 +122,8 @@ static uint32_t *place_of_owned(struct stacks *s, const struct stacks_key *key)
     return &s->key_of_owned[id];
 }
 
-/* Adds up one stack's items by their threads, events, owners, requests and kinds. @known, by the
- * first two: its last key and one more. */
+/* Adds up one stack's items by their threads, events, owners, requests and kinds. @known: by thread
+ * and event, index of the last key, plus 1. */
 static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct stacks_item *items,
                               uint32_t n, uint32_t *known)
 {
@@ -175,7 +176,7 @@ static int stacks_count_all(struct stacks *s)
     return r;
 }
 
-/* Code without a file of its own: what the JVM made lies in its code cache. */
+/* Returns whether code of @kind is in the JVM's code cache, and so in no file. */
 static bool in_code_cache(uint32_t kind)
 {
     return frame_kind_is_java((enum frame_kind)kind) || kind == FRAME_STUB;
@@ -198,7 +199,7 @@ static enum stacks_origin origin_of(uint32_t kind)
     }
 }
 
-/* The mapping of a frame, or STACKS_NONE: 0 or -ENOMEM. */
+/* Gets the mapping of a frame, or STACKS_NONE. 0 or -ENOMEM. */
 static int stacks_add_mapping(struct stacks *s, const struct view_frame *f, uint32_t *ret)
 {
     const struct profile *p = s->v->profile;
@@ -213,7 +214,7 @@ static int stacks_add_mapping(struct stacks *s, const struct view_frame *f, uint
     return MIN(id_table_add(&s->mappings, &m, ret), 0);
 }
 
-/* Adds the place of @frame, unless it has one. */
+/* Adds the place of @frame, unless @frame has one. */
 static int stacks_add_frame(struct stacks *s, uint32_t frame)
 {
     const struct view_frame *f = &s->v->frames[frame];
@@ -240,15 +241,15 @@ static bool is_inlined(const struct view *v, uint32_t before, uint32_t frame)
            (kind == FRAME_C1 || kind == FRAME_C2 || kind == FRAME_JVMCI || kind == FRAME_INLINED);
 }
 
-/* A walk over rows, sorted by body. Each body is made once, and neighbors share the frames near the
- * root. */
+/* A walk over rows, sorted by body. Each body is processed once, and neighbours share the frames
+ * near the root. */
 struct stacks_walk {
-    uint32_t *node;      /* [depth]: of each frame of the row before */
-    uint32_t *done;      /* [depth]: locations that were complete before it */
+    uint32_t *node;      /* [depth]: node of each frame of the previous row */
+    uint32_t *done;      /* [depth]: number of locations that were complete before that frame */
     uint32_t *locations; /* [depth], root first */
     uint32_t *reversed;  /* [depth] */
-    struct span before;  /* frames of the row before, as bytes */
-    uint32_t body, n;    /* of the row before, and its number of locations */
+    struct span before;  /* frames of the previous row, as bytes */
+    uint32_t body, n;    /* body of the previous row; its number of locations */
 };
 
 static int walk_init(struct stacks_walk *w, const struct view *v)
@@ -273,8 +274,8 @@ static void walk_deinit(struct stacks_walk *w)
     free(w->reversed);
 }
 
-/* Returns how many frames are the same as in the row before. The last shared one is not counted:
- * the next frame decides whether a function was inlined into it. */
+/* Returns how many frames are the same as in the previous row. Leaves out the last shared frame:
+ * the frame after it decides whether a function was inlined into it. */
 static uint32_t walk_known(const struct stacks_walk *w, const uint32_t *frames, uint32_t count)
 {
     const uint32_t *before = (const uint32_t *)w->before.p;
@@ -285,7 +286,8 @@ static uint32_t walk_known(const struct stacks_walk *w, const uint32_t *frames, 
     return n ? n - 1 : 0;
 }
 
-/* Puts frames together into w->locations, root first; how many there are, or -ENOMEM. */
+/* Joins frames to locations in w->locations, root first. Returns the number of locations, or
+ * -ENOMEM. */
 static int64_t stacks_locate(struct stacks *s, struct stacks_walk *w, const uint32_t *frames,
                              uint32_t count)
 {
@@ -311,7 +313,7 @@ static int64_t stacks_locate(struct stacks *s, struct stacks_walk *w, const uint
     return n;
 }
 
-/* The stack of a row. 0 or -ENOMEM. */
+/* Adds the stack of a row. 0 or -ENOMEM. */
 static int stacks_add_row(struct stacks *s, struct stacks_walk *w, const struct view_row *row,
                           uint32_t *ret)
 {
@@ -347,7 +349,8 @@ static int stacks_add_row(struct stacks *s, struct stacks_walk *w, const struct 
                : 0;
 }
 
-/* Numbers stacks by their bodies: stacks that differ only in their threads stand together. */
+/* Adds the stacks of all rows, in order of their bodies, so that stacks that differ only in their
+ * threads are neighbours. */
 static int stacks_add_rows(struct stacks *s)
 {
     _cleanup_(walk_deinit) struct stacks_walk walk = { 0 };

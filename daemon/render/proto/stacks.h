@@ -15,7 +15,7 @@
 
 #define STACKS_NONE UINT32_MAX
 
-/* The part of requests by which samples stay apart. */
+/* The part of requests by which samples are split. */
 enum stacks_requests { STACKS_NO_REQUESTS, STACKS_OPERATIONS, STACKS_SPANS };
 
 /* Key of samples: one stack in one thread, with one lock owner, one request and one kind. */
@@ -24,11 +24,11 @@ struct stacks_key {
     uint32_t thread;  /* index in profile->threads; STACKS_NONE: not known */
     uint32_t event;   /* index in profile->events */
     uint32_t owner;   /* profile_lock_owner() */
-    uint32_t request; /* by enum stacks_requests: 0, the operation (a string of the profile), or an
-                       * index in profile->contexts */
-    uint32_t
-        handler;   /* function of the profile that names the operation; 0: none, or a tracer does */
-    uint32_t kind; /* enum thread_kind */
+    uint32_t request; /* depends on enum stacks_requests: 0, the operation (a string of the
+                       * profile), or an index in profile->contexts */
+    uint32_t handler; /* function of the profile that names the operation; 0: none, or a tracer
+                       * names it */
+    uint32_t kind;    /* enum thread_kind */
 };
 
 struct stacks_function {
@@ -44,7 +44,7 @@ struct stacks_mapping {
 /* Kinds of code. */
 enum stacks_origin { STACKS_NO_CODE, STACKS_JAVA, STACKS_NATIVE, STACKS_KERNEL, STACKS_ORIGINS };
 
-/* Key of a frame: frames with equal members are one. */
+/* Key of a frame: frames with equal members are joined. */
 struct stacks_place {
     uint32_t function, mapping; /* indexes; STACKS_NONE: in no file */
     uint32_t line;
@@ -53,16 +53,16 @@ struct stacks_place {
 
 /* A frame within its location: inlined into @caller. */
 struct stacks_node {
-    uint32_t caller; /* index in nodes; STACKS_NONE: the frame with code of its own */
+    uint32_t caller; /* index in nodes; STACKS_NONE: a frame that is not inlined */
     uint32_t place;  /* index in places */
 };
 
 struct stacks {
     const struct view *v;
-    bool owners; /* samples of different owners stay apart */
+    bool owners; /* samples are split by owner */
     enum stacks_requests requests;
     struct handlers *handlers; /* owned; NULL: the profile has no requests */
-    struct stacks_key *keys;   /* by stack: neighbors share callers */
+    struct stacks_key *keys;   /* sorted by stack, so that neighbours share callers */
     struct view_sum *sums;     /* [key_count] */
     uint32_t *key_of_sample; /* by sample of the profile, STACKS_NONE: left out; NULL: the view has
                               * no sample_rows */
@@ -72,18 +72,18 @@ struct stacks {
     size_t owned_cap;
     struct id_table functions, mappings, places, nodes;
     struct id_table locations; /* uint32_t: the innermost node */
-    struct intern *texts;      /* stacks: their locations as bytes, leaf first; 0: the empty one */
+    struct intern *texts;      /* stacks: the locations as bytes, leaf first; 0: the empty stack */
     uint32_t *place_of_frame;  /* [view->frame_count] */
     uint32_t *stack_of_row;    /* [row_count] */
     size_t longest;            /* locations of the longest stack, at least 1 */
 };
 
-/* Borrows @v. @owners: samples of different owners of a lock stay apart. 0 or -ENOMEM;
+/* Initializes @s; borrows @v. @owners: split samples by the owner of a lock. 0 or -ENOMEM;
  * stacks_deinit() is needed in every case. */
 int stacks_init(struct stacks *s, const struct view *v, bool owners, enum stacks_requests requests);
 void stacks_deinit(struct stacks *s);
 
-/* Returns the node of that id. */
+/* Returns the node with number @id. */
 static inline const struct stacks_node *stacks_node(const struct stacks *s, uint32_t id)
 {
     return id_table_get(&s->nodes, id);
@@ -100,7 +100,7 @@ static inline const struct stacks_function *stacks_function(const struct stacks 
 /* Return texts of a mapping, valid as long as the view. */
 struct span stacks_mapping_path(const struct stacks *s, uint32_t mapping);
 struct span stacks_mapping_build_id(const struct stacks *s, uint32_t mapping);
-/* Returns the frame of a location with code of its own, into which the others were inlined. */
+/* Returns the frame of a location that is not inlined; the other frames are inlined into it. */
 const struct stacks_place *stacks_location_place(const struct stacks *s, uint32_t location);
 static inline const struct stacks_place *stacks_node_place(const struct stacks *s, uint32_t node)
 {

@@ -4,12 +4,12 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* A node while rows still add to it, or kept. */
+/* A node that is open (rows still add to it) or kept. */
 struct entry {
     struct calltree_node node;
     uint64_t weight;
-    uint64_t kind_weight; /* Boyer and Moore's vote, see profile/top_functions.c */
-    uint32_t order;       /* depth-first: parents before their children */
+    uint64_t kind_weight; /* weight in the majority vote; see profile/top_functions.c */
+    uint32_t order;       /* number in depth-first order: parents before their children */
 };
 
 struct builder {
@@ -17,11 +17,11 @@ struct builder {
     const struct calltree_opts *o;
     struct entry *open; /* the branch that is being added to, by depth */
     uint32_t open_count, order;
-    struct entry *kept; /* with `top`: a heap; the entry to drop next is first */
+    struct entry *kept; /* with `top`, a heap: the first entry is dropped next */
     size_t kept_count, kept_cap, left_out;
 };
 
-/* The frame at the @i'th place of a row on its way through the tree. */
+/* Returns frame number @i of a row, in the direction in which the tree grows. */
 static const struct view_frame *row_frame(const struct view *v, const struct view_row *row,
                                           uint32_t i, bool reverse)
 {
@@ -150,7 +150,7 @@ static void add_row(struct builder *b, const struct view_row *row, uint32_t kept
     for (uint32_t i = 0; i < row->n; i++)
         vote_kind(&b->open[i], row_frame(b->v, row, i, b->o->reverse)->kind, weight);
     add_weight(&b->open[row->n - 1].node.total, w);
-    add_weight(&b->open[b->o->reverse ? 0 : row->n - 1].node.self, w); /* the leaf ran */
+    add_weight(&b->open[b->o->reverse ? 0 : row->n - 1].node.self, w); /* the leaf of the row ran */
 }
 
 static int add_rows(struct builder *b, const struct view_row **rows)
@@ -200,7 +200,7 @@ static int name_cmp(const struct view *v, uint32_t x, uint32_t y)
     return r ? r : (s.n > t.n) - (s.n < t.n);
 }
 
-/* Siblings next to each other, the last one first. */
+/* Orders nodes so that siblings are neighbours, the last sibling first. */
 static int sibling_cmp(const void *a, const void *b, void *ctx)
 {
     const struct linking *l = ctx;

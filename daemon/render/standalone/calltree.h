@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The call tree of a view, for the formats that draw it. It has one node for each distinct path of
- * names, from the root or, reversed, from the leaf. It is added up branch by branch, and only what
- * is heavy enough is kept. So it takes the memory of the nodes kept, not of the profile.
+ * names, from the root or, reversed, from the leaf. It is built branch by branch, and only heavy
+ * nodes are kept. So its memory depends on the kept nodes, not on the profile.
  */
 #pragma once
 
@@ -12,10 +12,11 @@
 
 struct calltree_node {
     uint32_t name;           /* string of the view */
-    uint32_t kind;           /* enum frame_kind: of most of its weight */
-    uint32_t parent;         /* comes earlier; CALLTREE_NONE: at the root */
+    uint32_t kind;           /* enum frame_kind of most of its weight */
+    uint32_t parent;         /* index of the parent, which is smaller; CALLTREE_NONE: a root */
     uint32_t depth;          /* 0 at the root */
-    uint32_t child, sibling; /* in the requested order; CALLTREE_NONE: no more */
+    uint32_t child, sibling; /* first child, and next sibling in the requested order; CALLTREE_NONE:
+                              * none */
     struct view_sum total, self;
 };
 
@@ -23,14 +24,14 @@ struct calltree_opts {
     bool reverse;   /* from the leaves, towards their callers */
     bool by_name;   /* siblings by name; else the heaviest first */
     uint64_t least; /* nodes that weigh less are left out */
-    size_t top;     /* only so many of the heaviest; 0: all */
+    size_t top;     /* limit: only the heaviest nodes are kept; 0: all */
 };
 
 struct calltree {
     struct calltree_node *nodes; /* parents first */
     size_t count, left_out;
     uint32_t first;  /* the first node at the root, CALLTREE_NONE: there is none */
-    uint32_t levels; /* of the nodes kept */
+    uint32_t levels; /* number of levels of the kept nodes */
 };
 
 /* 0 or -ENOMEM; calltree_deinit() is needed in every case. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A diff as a page of the viewer. Its data is that of a profile (docs/formats.md). A stack weighs
- * as much as both sides together, and its value is the weight on the first side. Each side is
- * 1,000,000 where the diff is normalized; else the larger one is.
+ * A diff as a page of the viewer. Its data is that of a profile (docs/formats.md). The weight of a
+ * stack is that of both sides together, and its value is the weight on the first side. If the diff
+ * is normalized, each side is 1,000,000 units; else the larger side is.
  */
 #include "base/cleanup.h"
 #include "base/id_table.h"
@@ -22,8 +22,8 @@ struct page {
     const struct diff *d;
     struct buf *out;
     struct id_table frames; /* struct page_frame */
-    uint32_t *path;         /* frames from the root to the node that is looked at */
-    uint32_t kept;          /* frames shared with the row before */
+    uint32_t *path;         /* frames from the root to the present node */
+    uint32_t kept;          /* number of frames shared with the previous row */
     double per_a, per_b;    /* units of a sample */
     double least;           /* units below which a node is left out */
     struct buf values;      /* the rows' second weight, in the same order */
@@ -55,7 +55,8 @@ static void page_deinit(struct page *p)
     buf_deinit(&p->values);
 }
 
-/* A row of the first @depth frames of the path; @cut: of what minwidth leaves out above them. */
+/* Adds a row of the first @depth frames of the path. @cut: its weight is what minwidth leaves out
+ * above them. */
 static void add_row(struct page *p, uint32_t depth, uint64_t a, uint64_t b, bool cut)
 {
     double before = (double)a * p->per_a, both = before + (double)b * p->per_b;
@@ -132,8 +133,8 @@ static void add_frames(const struct page *p)
     buf_add_char(p->out, ']');
 }
 
-/* The most changed functions: name (a string), kind, self before and after, total before and after,
- * in samples. */
+/* Adds the most changed functions: name (a string), kind, self before and after, total before and
+ * after, in samples. */
 static void add_changes(const struct diff *d, const struct render_opts *o, struct buf *out)
 {
     size_t top = o && o->top ? o->top : CHANGES_DEFAULT, n = 0;

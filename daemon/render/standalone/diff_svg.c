@@ -11,7 +11,7 @@ struct picture {
     const struct diff *d;
     const struct svg_picture *svg;
     struct buf facts;
-    double whole, least; /* least: parts of the whole below which nothing is drawn */
+    double whole, least; /* least: smallest part of the whole that is drawn */
 };
 
 static double weight_of_both(const struct diff *d, uint64_t a, uint64_t b)
@@ -24,7 +24,7 @@ static double part_of(const struct picture *p, const struct diff_node *n)
     return weight_of_both(p->d, n->a, n->b) / p->whole;
 }
 
-/* Grey where nothing changed, red for more, blue for less. */
+/* Returns the colour of a node: grey for no change, red for more, blue for less. */
 static uint32_t colour_of(const struct diff *d, const struct diff_node *n)
 {
     double both = weight_of_both(d, n->a, n->b),
@@ -41,7 +41,7 @@ static double share(uint64_t part, uint64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* Appends what weights are counted in. */
+/* Appends the unit of weights. */
 static void add_unit(const struct diff *d, struct buf *out)
 {
     if (d->unit[0])

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Format `heatmap`: a page with the times of all samples. A range selected there shows its flame
- * graph. Its data is that of the viewer, and "times". That list has for each sample, in order of
- * time, the milliseconds since the one before (the first: since the start) and its row. If a sample
- * counts for several, the row is -1 - row, followed by their number. For an event that measures
- * time, "spans" has the microseconds of each of these samples; if one counts for several, their
- * mean. If a look of the recorder stands for other threads too, "spans" has the time of its own
- * thread, and "stands" the number of threads of each sample.
+ * graph. Its data is that of the viewer, plus "times". This list has two numbers for each sample,
+ * in order of time: milliseconds since the previous sample (the first one: since the start), and
+ * the row. If a sample stands for several, the row is written as -1 - row, followed by their
+ * number. For an event that measures time, "spans" has the microseconds of each sample, or the mean
+ * if it stands for several. If a look of the recorder also stands for other threads, "spans" has
+ * the time of its own thread, and "stands" has the number of threads of each sample.
  */
 #include "base/cleanup.h"
 #include "base/list.h"

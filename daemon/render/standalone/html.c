@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `html`: one file that opens offline: the viewer of web/, put together when flamed is
- * built, and the profile as compact JSON in a <script type="application/json">.
+ * Format `html`: one file that opens offline: the viewer of web/, assembled when flamed is built,
+ * with the profile as compact JSON in a <script type="application/json">.
  */
 #include "base/text.h"
 #include "render/standalone/pages.h"

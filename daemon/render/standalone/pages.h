@@ -11,5 +11,5 @@ extern const struct span VIEWER_HEAD, VIEWER_BODY, VIEWER_TAIL;
 extern const struct span HEATMAP_HEAD, HEATMAP_BODY, HEATMAP_TAIL;
 extern const struct span DIFF_HEAD, DIFF_BODY, DIFF_TAIL;
 extern const struct span TREE_HEAD, TREE_BODY, TREE_TAIL;
-/* The script of svg pictures; holds no "]]>". */
+/* The script of svg pictures; does not contain "]]>". */
 extern const struct span SVG_SCRIPT;

@@ -37,7 +37,7 @@ static const uint32_t COLOURS[FRAME_KIND_COUNT][VARIANTS] = {
     { 0x6fc88e, 0x6ac791, 0x65c793, 0x60c695, 0x5ac598, 0x55c49a, 0x50c39c, 0x4ac29f },
 };
 
-/* "com.acme.shop" of "com.acme.shop.Order.total(int):42". */
+/* Returns the package of a name: "com.acme.shop" of "com.acme.shop.Order.total(int):42". */
 static struct span package_of(struct span name)
 {
     size_t dots = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The colours of frames: those of the viewer's light theme (web/shared/colors.js). A test keeps
- * both equal. */
+/* The colours of frames: those of the viewer's light theme (web/shared/colors.js). A test checks
+ * that both are equal. */
 #pragma once
 
 #include "base/span.h"

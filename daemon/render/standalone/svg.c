@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Format `svg`: the call tree as a picture that zooms and is searched inside itself. */
+/* Format `svg`: the call tree as a picture with built-in zoom and search. */
 #include "base/cleanup.h"
 #include "render/standalone/calltree.h"
 #include "render/standalone/palette.h"
 #include "render/standalone/svg_picture.h"
 
-/* "1,234 samples, 12.34%", or with `total` the value. */
+/* Appends "1,234 samples, 12.34%" or, with `total`, the value. */
 static void add_facts(const struct view *v, struct view_sum w, struct buf *out)
 {
     svg_add_count(out, report_weigh(v, w));
@@ -48,7 +48,7 @@ static int add_boxes(const struct svg_picture *p, const struct view *v, const st
         svg_add_box(p, n->depth + 1, left, part, name, buf_span(&facts),
                     palette_frame(n->kind, name));
         ends[n->depth] = left + part;
-        ends[n->depth + 1] = left; /* where its first child begins */
+        ends[n->depth + 1] = left; /* start of its first child */
     }
     return facts.error;
 }

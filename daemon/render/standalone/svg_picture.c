@@ -35,7 +35,7 @@ static double height_of(const struct svg_picture *p)
     return HEAD_HEIGHT + BOX_HEIGHT * (double)p->levels + FOOT_HEIGHT;
 }
 
-/* A text that can be pressed. */
+/* Adds a text that works as a button. */
 static void add_button(const struct svg_picture *p, const char *id, double x, const char *anchor,
                        const char *text)
 {

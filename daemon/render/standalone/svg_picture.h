@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A flame graph as SVG, box by box. The result is a picture by itself. Its script adds zoom and
- * search, as FlameGraph's does. Knows no profile. Private to
- * render/standalone/.
+ * A flame graph as SVG, box by box. The result is a complete picture. Its script adds zoom and
+ * search, as FlameGraph's does. Independent of profiles. Private to render/standalone/.
  */
 #pragma once
 
@@ -14,7 +13,7 @@
 struct svg_picture {
     struct buf *out;
     double width;    /* pixels */
-    uint32_t levels; /* of boxes */
+    uint32_t levels; /* levels of boxes */
     bool inverted;   /* the root at the top */
 };
 
@@ -22,7 +21,8 @@ struct svg_picture {
  * default; @minwidth: percent. */
 double svg_least(size_t width, double minwidth);
 
-/* @note: the line below the title. @about: further text, shown on the note. */
+/* Begins a picture. @note: the line below the title. @about: further text, a tooltip of the
+ * note. */
 void svg_begin(const struct svg_picture *p, struct span title, struct span note, struct span about);
 /* Appends a box from @left on, @part wide, both relative to the whole (0 to 1). @facts follow the
  * name in brackets; @colour is 0xrrggbb. */
@@ -30,5 +30,5 @@ void svg_add_box(const struct svg_picture *p, uint32_t depth, double left, doubl
                  struct span name, struct span facts, uint32_t colour);
 void svg_end(const struct svg_picture *p);
 
-/* "1,234,567". */
+/* Appends a number such as "1,234,567". */
 void svg_add_count(struct buf *out, uint64_t n);

@@ -9,8 +9,8 @@
 #include "render/standalone/calltree.h"
 #include "render/standalone/pages.h"
 
-#define TREE_INDENT_MAX 100 /* levels that are indented; the number of the level says more */
-#define TREE_NEST_MAX 200   /* elements inside each other: browsers stop at 512 */
+#define TREE_INDENT_MAX 100 /* levels that are indented; deeper levels show their number */
+#define TREE_NEST_MAX 200   /* limit of nested elements: browsers stop at 512 */
 
 static int tree_of(const struct view *v, const struct render_opts *o, struct calltree *t,
                    struct error *err)
@@ -71,7 +71,7 @@ static void add_line(const struct view *v, const struct calltree_node *node, str
     buf_add_str(out, "</span>");
 }
 
-/* A branch is open down to where it parts for the first time, and two levels more. */
+/* Returns whether a branch is open at first: down to its first fork, and two levels more. */
 static bool opens(const struct calltree *t, const struct calltree_node *node)
 {
     uint32_t parted = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profile as the viewer takes it. Stacks are sorted, so each one says how many frames it shares
- * with the one before and lists only the rest; frames are numbered by how often they are listed, so
- * that the common ones are short. docs/formats.md describes it.
+ * The profile in the form that the viewer reads. Stacks are sorted, so each has the number of
+ * frames that it shares with the previous stack, and lists only the rest. Frames are numbered by
+ * how often they are listed, so that frequent frames have short numbers. docs/formats.md describes
+ * it.
  */
 #include "render/standalone/viewer_data.h"
 
@@ -12,15 +13,15 @@
 #include "render/moments.h"
 #include "render/shared_stacks.h"
 
-/* A body with this many rows or more is listed once, and rows refer to it. */
+/* A body with at least this many rows is listed once, and rows refer to it. */
 #define BODY_ROWS_MIN 2
 
 #define WRITER_NONE UINT32_MAX
 
 #define VIEWER_MOMENTS_MAX 5000 /* more would be unreadable */
 
-/* The profile while it is written. @cut[r] is how many frames of row r are kept: the rest is
- * narrower than minwidth. @order lists the frames by number, @number is its inverse. */
+/* State of writing a profile. cut[r]: how many frames of row r are kept; the others are narrower
+ * than minwidth. order: frames by number; number: the inverse. */
 struct writer {
     const struct view *v;
     uint32_t *cut;    /* row_count */
@@ -28,11 +29,12 @@ struct writer {
     uint32_t *order;  /* used frames, most listed first */
     uint32_t *number; /* frame_count; WRITER_NONE: not used */
     uint32_t used;
-    uint32_t *text;    /* view string id to number in "strings", 0: not there yet */
-    uint32_t *strings; /* their view string ids in order; [0] is the empty one */
+    uint32_t *text;    /* by string id of the view, number in "strings"; 0: not there yet */
+    uint32_t *strings; /* string ids of the view in the order of "strings"; [0]: the empty string */
     uint32_t string_count;
     struct leaf_counts *leaves; /* frame_count */
-    bool by_body;               /* bodies of rows are listed once: there are many more rows */
+    bool by_body;               /* bodies are listed once, because there are many more rows than
+                                 * bodies */
     struct shared_stacks bodies;
 };
 
@@ -82,7 +84,8 @@ static uint32_t rows_shared(const struct view *v, const struct view_row *a,
     return i;
 }
 
-/* Does as rows_shared() by names only: rows are sorted by these, and the viewer merges by these. */
+/* Does the same as rows_shared(), but compares names only: rows are sorted by name, and the viewer
+ * merges by name. */
 static uint32_t rows_shared_names(const struct view *v, const struct view_row *a,
                                   const struct view_row *b)
 {
@@ -94,14 +97,14 @@ static uint32_t rows_shared_names(const struct view *v, const struct view_row *a
     return i;
 }
 
-/* A frame of the tree with an incomplete weight: rows from @first on, weighing @weight so far. */
+/* A frame of the tree for which the weight is not complete: its rows begin at @first, and weigh
+ * @weight so far. */
 struct open_frame {
     size_t first;
     uint64_t weight;
 };
 
-/* Ends the frames of depth @depth and more at row @end, and cuts the rows of too narrow ones
- * there. */
+/* Ends the frames at @depth and deeper at row @end. Cuts the rows of frames that are too narrow. */
 static void close_frames(struct writer *w, struct open_frame *open, uint32_t n, uint32_t depth,
                          size_t end, double least)
 {
@@ -113,7 +116,7 @@ static void close_frames(struct writer *w, struct open_frame *open, uint32_t n, 
     }
 }
 
-/* Cuts frames below minwidth, in one pass: rows of a name are neighbours. */
+/* Cuts frames below minwidth, in one pass: rows with equal names are neighbours. */
 static int writer_cut(struct writer *w, double minwidth_percent)
 {
     const struct view *v = w->v;
@@ -144,7 +147,7 @@ static int writer_cut(struct writer *w, double minwidth_percent)
     return 0;
 }
 
-/* Returns how many frames row @r shares with the row before, within the kept part of both. */
+/* Returns how many frames row @r shares with the previous row, within the kept part of both. */
 static uint32_t row_kept(const struct writer *w, size_t r)
 {
     uint32_t shared;
@@ -208,7 +211,7 @@ static void writer_number_frames(struct writer *w)
         w->number[w->order[i]] = i;
 }
 
-/* The number of a string of the view in "strings". */
+/* Returns the number in "strings" of a string of the view. */
 static uint32_t writer_string(struct writer *w, uint32_t id)
 {
     if (!id || id >= intern_count(w->v->strings))
@@ -259,7 +262,8 @@ static void writer_add_frames(struct writer *w, struct buf *out)
     buf_add_char(out, ']');
 }
 
-/* True if every row's value is its samples times the period: then the viewer needs no values. */
+/* Returns whether the value of every row is its samples times the period. Then the viewer needs no
+ * values. */
 static bool values_are_samples(const struct view *v)
 {
     return ALL_OF(r, v->row_count, v->rows[r].value == v->rows[r].samples * view_event(v)->period);
@@ -274,7 +278,8 @@ static void writer_add_frame_numbers(const struct writer *w, const uint32_t *fra
     }
 }
 
-/* A body is: frames it shares with the one before, frames that follow, those. */
+/* Writes the bodies. A body has the number of frames that it shares with the previous body, the
+ * number of further frames, and these frames. */
 static void writer_add_bodies(const struct writer *w, struct buf *out)
 {
     buf_add_str(out, ",\n\"bodies\":[");
@@ -289,8 +294,8 @@ static void writer_add_bodies(const struct writer *w, struct buf *out)
 }
 
 /* Writes the runs of rows. A run has the number of roots, the roots, and the number of rows. For
- * each row follow the difference of its body's number to that of the row before (for the first one:
- * to 0), and its samples. */
+ * each row follow two numbers: the difference between its body's number and that of the previous
+ * row (first row: and 0), and its samples. */
 static void writer_add_runs(const struct writer *w, struct buf *out)
 {
     const struct view *v = w->v;
@@ -315,7 +320,7 @@ static void writer_add_runs(const struct writer *w, struct buf *out)
     buf_add_char(out, ']');
 }
 
-/* The end of the rows that look like row @r: neighbours that minwidth cut in the same place. */
+/* Returns the end of the rows that are equal to row @r after minwidth cut them. */
 static size_t writer_run_end(const struct writer *w, size_t r)
 {
     const struct view *v = w->v;
@@ -327,8 +332,9 @@ static size_t writer_run_end(const struct writer *w, size_t r)
     return end;
 }
 
-/* A row is: frames kept, frames that follow, those, samples. A row cut by minwidth says -1 -
- * (frames that follow): its weight belongs to a nameless frame above the last one. */
+/* Writes a row: number of frames shared with the previous row, number of further frames, these
+ * frames, samples. In a row that minwidth cut, the second number n is written as -1 - n: the weight
+ * belongs to a nameless frame above the last frame. */
 static void writer_add_row(const struct writer *w, size_t r, uint64_t samples, struct buf *out)
 {
     const struct view *v = w->v;
@@ -345,7 +351,7 @@ static void writer_add_row(const struct writer *w, size_t r, uint64_t samples, s
     buf_add_u64(out, samples);
 }
 
-/* @values: only the rows' values, as a second list. */
+/* Writes the rows. @values: writes only the values of the rows, as a second list. */
 static void writer_add_rows(const struct writer *w, bool values, struct buf *out)
 {
     const struct view *v = w->v;
@@ -369,7 +375,7 @@ static void writer_add_rows(const struct writer *w, bool values, struct buf *out
     buf_add_char(out, ']');
 }
 
-/* Which row of the output each row of the view is in. */
+/* Gets for each row of the view the row of the output that contains it. */
 static void writer_number_rows(const struct writer *w, uint32_t *ret)
 {
     uint32_t number = 0;
