@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-/* Lies on the stack of the caller, which waits until the thread is confined. */
+/* Arguments of the thread, on the stack of the caller, which waits until the thread is confined. */
 struct start {
     const char *name;
     bool urgent;
@@ -27,10 +27,10 @@ static void *thread_main(void *arg)
 
     prctl(PR_SET_NAME, s->name);
     if (!s->urgent)
-        setpriority(PRIO_PROCESS, 0, 0); /* a confined thread may not change it */
+        setpriority(PRIO_PROCESS, 0, 0); /* before the thread is confined, which forbids it */
     s->result = s->confine(&s->err);
     done = s->result < 0;
-    sem_post(&s->confined); /* @s is gone from here on */
+    sem_post(&s->confined); /* from here on, @s may be invalid */
     if (!done)
         fn(fn_arg);
     return NULL;

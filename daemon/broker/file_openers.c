@@ -15,8 +15,9 @@
 #include <signal.h>
 
 /* The kernel shows cgroup paths relative to the reader's cgroup namespace, and a pod has its own.
- * An opener that may not enter the host's sees paths that begin with "/..", which are not looked
- * up. The broker and the processes that it starts in containers keep their own namespace. */
+ * An opener that may not enter the host's cgroup namespace sees paths that begin with "/..", which
+ * are not looked up. The broker and the processes that it starts in containers keep their own
+ * namespace. */
 static void enter_cgroup_ns(void)
 {
     _cleanup_close_ int fd = open("/proc/1/ns/cgroup", O_RDONLY | O_CLOEXEC);
@@ -33,7 +34,7 @@ static int opener_main(int socket)
     struct server s;
     int r;
 
-    enter_cgroup_ns(); /* refused if the nursery has entered it already, which is fine */
+    enter_cgroup_ns(); /* fails, without harm, if the nursery has already entered it */
     r = server_init(&s, /* client= */ 0, &err);
     s.look = look;
     if (r == 0)
@@ -112,8 +113,8 @@ void file_openers_start(struct server *s, opener_look_fn fn)
     }
 }
 
-/* Adds a requested opener once the nursery has sent it. Requests another if fewer are free than at
- * the start. */
+/* Adds a requested opener once the nursery has sent it. Requests another one if fewer openers are
+ * free than at the start. */
 static void replenish(struct server *s)
 {
     size_t unused = 0;
@@ -169,7 +170,7 @@ bool file_openers_take(const struct server *s, uint32_t kind)
     }
 }
 
-/* Removes an opener that has ended; the last one takes its place. */
+/* Removes an opener that has ended, and moves the last opener to its place. */
 static void forget(struct server *s, struct opener *o)
 {
     log_err("a process that opens files has ended");
@@ -178,7 +179,7 @@ static void forget(struct server *s, struct opener *o)
     *o = s->openers[--s->opener_count];
 }
 
-/* Receives an answer that has arrived. 0 and *ret_fd (-1: the answer has none); -EPIPE: the opener
+/* Receives an answer that has arrived. 0 and *ret_fd (-1: the answer has no fd); -EPIPE: the opener
  * is gone. */
 static int take_answer(const struct opener *o, struct broker_answer *a, int *ret_fd)
 {
@@ -196,7 +197,7 @@ static int take_answer(const struct opener *o, struct broker_answer *a, int *ret
     return n == sizeof(*a) ? 0 : -EPIPE;
 }
 
-/* Frees the openers that have answered late, and keeps their answers. */
+/* Frees the openers that have answered late, and stores their answers. */
 static void take_back(struct server *s)
 {
     for (size_t i = 0; i < s->opener_count;) {
@@ -215,7 +216,8 @@ static void take_back(struct server *s)
     }
 }
 
-/* Returns true if the kernel answers the request without the memory or a file of the process. */
+/* Returns true if the kernel answers requests of @kind without the memory or a file of the
+ * process. */
 static bool is_of_proc(uint32_t kind)
 {
     return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_PAGEMAP ||
@@ -245,9 +247,9 @@ static int refuse(const struct broker_request *q, struct error *err)
     return -ETIMEDOUT;
 }
 
-/* Finds a free opener for a request of @kind. Return: NULL if none is free, or if an earlier
- * request for @owner still blocks one. A blocked request for a file does not stop requests that
- * is_of_proc(). */
+/* Finds a free opener for a request of @kind. Returns NULL if none is free, or if an earlier
+ * request for @owner still blocks an opener. If that request is for a file, requests that are
+ * is_of_proc() are still possible. */
 static struct opener *find(struct server *s, uint64_t owner, uint32_t kind)
 {
     struct opener *unused = NULL;
@@ -290,7 +292,7 @@ static int pass_on(const struct broker_answer *a, int fd, struct reply *rep)
     return a->result;
 }
 
-/* Returns true if @o is not blocked by a file, but waits for a processor on a busy machine. */
+/* Returns true if @o only waits for a processor, and so is not blocked by a file. */
 static bool is_runnable(const struct server *s, const struct opener *o)
 {
     struct proc_stat stat;
@@ -338,7 +340,8 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
     return error_set(&rep->err, -EIO, "a process of flamed-broker that opens files has ended");
 }
 
-/* Asks for an answer, which may be a late one to an earlier request unless it must be @fresh. */
+/* Gets an answer to @q from an opener. Unless @fresh, a late answer to an earlier request is
+ * accepted. */
 static int ask_any(struct server *s, const struct broker_request *q, bool fresh, struct reply *rep)
 {
     const struct target_fields *of = &q->fields.target;
@@ -350,7 +353,7 @@ static int ask_any(struct server *s, const struct broker_request *q, bool fresh,
                 q->kind == BROKER_SERVICE_WORDS || q->kind == BROKER_TRACER_INFO;
     int r = deep ? server_refuse_own(s, of->host_pid, &rep->err) : 0;
 
-    if (r < 0) /* an opener does not know all of our own processes */
+    if (r < 0) /* checked here, because an opener does not know all of our own processes */
         return r;
     take_back(s);
     replenish(s);
@@ -373,7 +376,7 @@ int file_openers_look(struct server *s, const struct broker_request *q, struct r
     return ask_any(s, q, /* fresh= */ true, rep);
 }
 
-/* Does the same for the error alone. */
+/* Makes a request only to get its error. */
 static int ask_whether(struct server *s, uint32_t kind, const struct target_fields *of, bool fresh,
                        struct error *err)
 {
@@ -402,7 +405,7 @@ int file_openers_try(struct server *s, const struct broker_request *q, struct er
     if (!broker_request_info(q->kind)->of_target || !file_openers_take(s, BROKER_MAPS))
         return 0;
     if (ask_whether(s, BROKER_MAPS, &q->fields.target, /* fresh= */ false, &why) != -ETIMEDOUT)
-        return 0; /* the request itself reports the error */
+        return 0; /* the request that follows reports the error */
     *err = why;
     return -ETIMEDOUT;
 }

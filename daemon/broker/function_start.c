@@ -11,15 +11,18 @@
 #define PROGRAMS_MAX 64
 #define TEST_BYTES 3 /* test %rdi, %rdi */
 #define CALL_BYTES 5
-#define MOVE_BYTES 3           /* between registers */
-#define PRODUCT_BYTES 6        /* mov %rdi, %rax; mul %rsi */
-#define BEHIND_CALL_MAX 8      /* instructions from a call to the test of its result */
-#define BODY_BYTES_MAX 8192u   /* searched bytes of a function */
-#define JUMPS_MAX 4            /* functions searched: the first and those that it jumps to */
-#define LOOKUPS_MAX 256        /* searches for targets of calls and jumps; malloc has ten */
-#define COMPARE_BYTES 7        /* cmpb $n, d(%rip); cmp $n, %rdi */
-#define LOAD_BYTES 7           /* mov d(%rip), %rax */
-#define CODE_BYTES 24          /* endbr64, a comparison, the longest instruction behind it */
+#define MOVE_BYTES 3         /* between registers */
+#define PRODUCT_BYTES 6      /* mov %rdi, %rax; mul %rsi */
+#define BEHIND_CALL_MAX 8    /* limit of instructions from a call to the test of its result */
+#define BODY_BYTES_MAX 8192u /* searched bytes of a function */
+/* limit of searched functions: the first, and functions that it jumps to */
+#define JUMPS_MAX 4
+/* limit of searches for targets of calls and jumps; malloc needs ten */
+#define LOOKUPS_MAX 256
+#define COMPARE_BYTES 7 /* cmpb $n, d(%rip); cmp $n, %rdi */
+#define LOAD_BYTES 7    /* mov d(%rip), %rax */
+/* bytes for endbr64, a comparison, and the longest instruction after it */
+#define CODE_BYTES 24
 #define SYMBOLS_MAX (1u << 14) /* symbols that are searched; musl has some 1,600 */
 #define SYMBOLS_AT_ONCE 128u
 #define DYNAMIC_MAX 64           /* entries */
@@ -106,7 +109,7 @@ static bool read_start(int fd, const Elf64_Phdr *at, uint64_t i, uint64_t *ret)
 }
 
 /* Returns true if the sorted table has a function at @address. *ret_next, which may be NULL,
- * becomes the start of the next function; @address: there is none. */
+ * becomes the start of the next function, or @address if there is none. */
 static bool begins_by_table(int fd, const struct programs *all, uint64_t address,
                             uint64_t *ret_next)
 {
@@ -145,7 +148,7 @@ static bool find_symbols(int fd, const struct programs *all, uint64_t *ret_offse
 {
     const Elf64_Phdr *dynamic = find_type(all, PT_DYNAMIC);
     uint64_t symbols = UINT64_MAX, hash = UINT64_MAX;
-    uint32_t counts[2]; /* of buckets, of symbols */
+    uint32_t counts[2]; /* numbers of buckets and of symbols */
 
     for (size_t i = 0; dynamic && i < dynamic->p_filesz / sizeof(Elf64_Dyn) && i < DYNAMIC_MAX;
          i++) {
@@ -215,9 +218,9 @@ static const uint8_t TEST_RAX[] = { 0x48, 0x85, 0xc0 };
  * - the first argument with 0; before it an argument may be copied to one of r8 to r11
  * - the product of the first two arguments, with a jump on overflow; the third argument's register
  *   is lost
- * Code behind it runs at every call of the function, with the first four arguments unchanged
- * otherwise. So begin glibc's posix_memalign and free, its malloc, realloc and calloc from 2.42 on,
- * and malloc of jemalloc and tcmalloc. */
+ * Code after the comparison runs at every call of the function. Apart from these effects, the first
+ * four arguments are unchanged there. Functions that begin in this way: glibc's posix_memalign and
+ * free, its malloc, realloc and calloc from 2.42 on, and malloc of jemalloc and tcmalloc. */
 static size_t comparison(const uint8_t *code)
 {
     static const uint8_t LOAD[] = { 0x48, 0x8b, 0x05 }, TEST_RDI[] = { 0x48, 0x85, 0xff };
@@ -239,7 +242,7 @@ static size_t comparison(const uint8_t *code)
                : 0;
 }
 
-/* Returns true if a probe may stand *@ret_skip bytes behind the start of a function, @code. */
+/* Returns true if a probe may be *@ret_skip bytes after @code, the start of a function. */
 static bool can_probe(uint16_t machine, const uint8_t *code, size_t *ret_skip)
 {
     static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -299,13 +302,13 @@ size_t function_start_breakpoint(const uint8_t *code, size_t n)
     return function_start_breakpoint_of(MACHINE, code, n);
 }
 
-/* ---- what a function has been given ---- */
+/* ---- results of calls ---- */
 
 /* The code of a function, with its bounds by the sorted table. */
 struct body {
     uint64_t address;
     size_t bytes;
-    uint8_t code[BODY_BYTES_MAX + CODE_BYTES]; /* zeros behind the function's end */
+    uint8_t code[BODY_BYTES_MAX + CODE_BYTES]; /* zeros after the function's end */
 };
 
 static bool read_body(int fd, const struct programs *all, uint64_t address, struct body *ret)
@@ -359,16 +362,16 @@ static bool is_function(int fd, const struct programs *all, uint64_t target, siz
     return begins_by_table(fd, all, target, NULL);
 }
 
-/* The place of a call's result, some instructions behind the call. */
+/* Where the result of a call is, some instructions after the call. */
 struct returned {
     uint32_t reg; /* number in an instruction's encoding; 0: rax */
-    bool rax;     /* rax holds the result, too */
+    bool rax;     /* rax still holds the result, too */
 };
 
-/* Returns the bytes of the instruction @code, and updates @r, if the result's place stays known;
- * else 0. These are the instructions that compilers put between a call and the test of its result.
- * They move the result to another register, reload a register from the stack, set or compare eax,
- * or release a lock. */
+/* Returns the bytes of the instruction @code, and updates @r, if it is still known where the result
+ * is; else 0. These are the instructions that compilers put between a call and the test of its
+ * result. They move the result to another register, reload a register from the stack, set or
+ * compare eax, or release a lock. */
 static size_t step_over(const uint8_t *code, struct returned *r)
 {
     static const uint8_t COMPARE_1[] = { 0x83, 0xf8, 0x01 };

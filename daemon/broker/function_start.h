@@ -2,8 +2,8 @@
 /*
  * Checks that a probe at an offset of an ELF file cannot break the code. Two kinds of places
  * qualify. One is the first instruction of a function, if the kernel emulates that instruction. An
- * endbr64 and a comparison of known length may stand before it. The other is the jump that tests
- * the result of a call. A probe in the middle of an instruction would crash the process. On aarch64
+ * endbr64 and a comparison of known length may precede it. The other is the jump that tests the
+ * result of a call. A probe in the middle of an instruction would crash the process. On aarch64
  * start_aarch64.c and result_aarch64.c list the instructions.
  *
  * The file is its owner's, and may be hostile or change while it is read. Fixed fields are read by
@@ -26,8 +26,7 @@ int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct e
 int function_start_check_of(uint16_t machine, int fd, uint64_t offset, uint64_t *ret_offset,
                             struct error *err);
 
-/* Returns the bytes of the kernel's breakpoint for a probe if @code, of @n bytes, begins with it;
- * else 0. */
+/* Returns the length of the kernel's breakpoint if @code, of @n bytes, begins with one; else 0. */
 size_t function_start_breakpoint(const uint8_t *code, size_t n);
 
 /* Does the same by the rules of the processor @machine. For tests. */
@@ -41,13 +40,13 @@ struct function_result {
 };
 /* Finds where the function at @offset tests the result of another function. Such a place is a call,
  * a `test` of the result's register, and the conditional jump that follows, which is the probe's
- * place. On aarch64 test and jump are one instruction. Up to seven instructions may stand between
- * call and test if they keep this register. They are mov of the result to another register, mov
- * from the stack, and four that write or compare eax. The functions that this one jumps to are
+ * place. On aarch64 test and jump are one instruction. Up to seven instructions may be between call
+ * and test if they keep the result. Allowed are mov of the result to another register, mov from the
+ * stack, and four instructions that write or compare eax. The functions that this one jumps to are
  * searched, too. The call must lead to a function of the sorted table, and the jump must stay in
- * its own function. Random bytes look like that with a chance of less than 1 in 2^50. Return: 0 and
- * *ret_count places, at least 1. -ENOEXEC with @err: there is no such place. -EPERM with @err:
- * @offset is not in code. */
+ * its own function. Random bytes match with a probability below 1 in 2^50. Return: 0 and *ret_count
+ * places, at least 1. -ENOEXEC with @err: there is no such place. -EPERM with @err: @offset is not
+ * in code. */
 int function_results_find(int fd, uint64_t offset, struct function_result ret[FUNCTION_RESULTS_MAX],
                           size_t *ret_count, struct error *err);
 /* Does the same by the rules of the processor @machine. For tests. */

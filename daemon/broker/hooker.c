@@ -14,7 +14,7 @@ struct hooker {
     pthread_cond_t changed;
     struct hook **hooks; /* [count]: hooks with work for hook_work(); the first is next */
     size_t count, cap;
-    bool busy, ended; /* hook_work() runs; no more hooks are begun */
+    bool busy, ended; /* busy: hook_work() runs; ended: no more hooks are begun */
 };
 
 static bool work_at(struct hook *hook)
@@ -34,7 +34,7 @@ static void work(struct hooker *h)
     left = work_at(first);
     pthread_mutex_lock(&h->lock);
     h->busy = false;
-    if (!left) /* others may have been added after it */
+    if (!left) /* the hook is still first, but the list may have grown */
         memmove(h->hooks, h->hooks + 1, --h->count * sizeof(struct hook *));
     pthread_cond_broadcast(&h->changed);
 }

@@ -15,8 +15,8 @@ struct hooker;
 int hooker_start(int (*confine)(struct error *err), struct hooker **ret, struct error *err);
 /* Returns @h as a worker for hook_new(). It is valid as long as @h. */
 struct hook_worker hooker_worker(struct hooker *h);
-/* Waits until the hook in work is done, and begins no other. The broker calls it before it ends. @h
- * may be NULL. Without pins (sample/uprobe.h), the kernel leaves a breakpoint in the target if a
- * thread is killed while it removes a probe. The kernel removes all other probes when the process
- * ends. */
+/* Waits until work on the present hook is done, and begins no other hook. The broker calls this
+ * before it ends. @h may be NULL. Without pins (sample/uprobe.h), the kernel leaves a breakpoint in
+ * the target if a thread is killed while it removes a probe. The kernel removes all other probes
+ * when the process ends. */
 void hooker_end(struct hooker *h);

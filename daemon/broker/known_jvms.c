@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks that a process is a JVM, before the broker does something to it. A file system that does
- * not answer can block a reader of a process's mappings. So an opener reads them, and does so once
- * for each program that a process runs.
+ * Checks that a process is a JVM, before the broker acts on it. A file system that does not answer
+ * can block a reader of a process's mappings. So an opener reads the mappings, once for each
+ * program that a process runs.
  */
 #include "base/cleanup.h"
 #include "base/list.h"
@@ -34,8 +34,8 @@ static bool same(const struct known_jvm *a, const struct known_jvm *b)
            a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
-/* Checks that @t maps a libjvm.so. *ret_stack_start identifies the program that does, or one before
- * it; 0: it cannot be identified. 0, PROC_GONE, -errno. */
+/* Checks that @t maps a libjvm.so. *ret_stack_start identifies the program that was checked, or an
+ * earlier program of the process; 0: unknown. 0, PROC_GONE, -errno. */
 static int check(struct server *s, const struct target_fields *of, const struct target *t,
                  uint64_t *ret_stack_start, struct error *err)
 {

@@ -17,7 +17,7 @@
 #define LISTEN_BACKLOG 4
 #define LISTEN_FD_FIRST 3 /* systemd's protocol */
 
-/* Sets the send timeout: a client that does not take its answers is gone. */
+/* Sets the send timeout: a client that does not read its answers is dropped. */
 static void prepare(int fd)
 {
     struct timeval tv = { .tv_sec = SEND_TIMEOUT_S };
@@ -157,7 +157,7 @@ int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err
                 continue;
             return error_errno(err, "cannot wait for requests");
         }
-        /* The client comes first: when it leaves, the waiting one can be accepted. */
+        /* The present client comes first: when it leaves, a waiting client can be accepted. */
         if (p[1].revents && server_answer(s, client) != 0) {
             log_info("flamed has disconnected host_pid=%d", s->client);
             server_forget_client(s);

@@ -22,11 +22,12 @@ union job_input {
     struct sampler_shared shared; /* owned */
 };
 
-/* The jobs, by priority: of several requested ones the first is loaded first. */
+/* The jobs, by priority: of several requested jobs, the first in this list is loaded first. */
 enum { JOB_SAMPLER, JOB_PROGRAMS, JOB_COUNT = JOB_PROGRAMS + PROGRAM_COUNT };
 
 struct job {
-    union job_input in; /* input of the last request, if @given: the thread has not taken it */
+    union job_input in; /* with `given`: input of the last request, which the thread has not taken
+                         * yet */
     bool given;
     uint64_t asked, answered; /* numbers of requests; a new request replaces a dropped one */
     bool wanted;              /* the last request was not dropped */
@@ -65,8 +66,9 @@ static int load_perf(struct error *why, struct sampler **ret)
     return r;
 }
 
-/* Whether the kernel refuses BPF programs for good: memory, descriptors or time may be there later.
- * A passing failure must not hand flamed the stacks of all processes. */
+/* Returns whether the kernel refuses BPF programs permanently. A lack of memory, descriptors or
+ * time may pass. A passing failure must not lead to perf events, which pass the stacks of all
+ * processes to flamed. */
 static bool is_lasting(int error)
 {
     static const int PASSING[] = { -ENOMEM, -EMFILE, -ENFILE, -EAGAIN, -EINTR, -EBUSY, -ENOSPC };
@@ -106,7 +108,7 @@ static int load_program(size_t kind, union job_input *in, void **ret, struct err
     return r;
 }
 
-/* Loads what @kind is. Takes ownership of what @in owns. */
+/* Runs job @kind. Takes ownership of what @in owns. */
 static int load_kind(size_t kind, union job_input *in, void **ret, struct error *err)
 {
     return kind == JOB_SAMPLER ? load_sampler(in, ret, err) : load_program(kind, in, ret, err);

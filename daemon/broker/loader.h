@@ -22,8 +22,8 @@ int loader_start(int (*confine)(struct error *err), struct loader **ret, struct 
 void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max_frames,
                 bool bpf_only);
 
-/* Takes the requested sampler, after a wait of at most @wait_ns. The caller repeats it while it
- * returns LOADER_BUSY. Return: 0 and *ret, owned by the caller; LOADER_BUSY; -errno of
+/* Takes the requested sampler, after a wait of at most @wait_ns. The caller repeats the call while
+ * it returns LOADER_BUSY. Return: 0 and *ret, owned by the caller; LOADER_BUSY; -errno of
  * sampler_new() with @err. */
 int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct error *err);
 

@@ -94,8 +94,8 @@ static int parse(int argc, char **argv, struct options *o)
     return 0;
 }
 
-/* Starts the launcher, or connects to the one of --launcher-socket. If that one does not listen,
- * attaching is off: the machine's administrator may have wanted that. */
+/* Starts the launcher, or connects to the one of --launcher-socket. If that launcher does not
+ * listen, attaching is off: the administrator may intend that. */
 static void start_launcher(const struct options *o, struct server *s)
 {
     struct error err = ERROR_NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the broker reads about an executable mapping of a target before it opens a file by it.
+ * What the broker reads about an executable mapping of a target before it opens the mapped file.
  */
 #pragma once
 

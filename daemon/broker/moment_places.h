@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the places for the probes of event safepoint in a libjvm.so: eleven marks (USDT) by their
- * names. Pure but for reads of the file; thread: any.
+ * Finds the places for the probes of event safepoint in a libjvm.so: eleven marks (USDT), found by
+ * name. Pure but for reads of the file; thread: any.
  */
 #pragma once
 

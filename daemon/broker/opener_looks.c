@@ -37,8 +37,9 @@ static bool count_mapping(const struct mapping *m, void *cookie)
     return false;
 }
 
-/* The maps are read after the status, from a view that was opened before it and is empty after an
- * exec. So the user is the JVM's, and not that of a set-user-id program which it became. */
+/* The maps view is opened before the status is read, and is read after it. After an exec the view
+ * would be empty. So the user in the status is that of the JVM, not of a set-user-id program that
+ * it executed. */
 static int look_at_jvm(struct server *s, const struct target_fields *of, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
@@ -128,7 +129,7 @@ bool opener_look_answer(struct server *s, const void *raw, size_t n, struct brok
     return true;
 }
 
-/* Has an opener look, or looks if there is none. */
+/* Lets an opener perform the look, or performs it here if there is no opener. */
 static int ask(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     return s->opener_count ? file_openers_look(s, q, rep) : look(s, q, rep);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out what the machine lets the broker do. Each feature is tried rather than guessed, and a
- * missing one is explained by a sentence.
+ * Finds out what the machine lets the broker do. Tries each feature, and explains a missing feature
+ * by a sentence.
  */
 #include "base/cleanup.h"
 #include "base/log.h"

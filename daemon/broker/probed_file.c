@@ -10,7 +10,7 @@
 
 #define MOUNTINFO_MAX ((size_t)1 << 20)
 
-/* Asks an opener for the file: a file system of the target's own may not answer. */
+/* Opens the file through an opener, because the target's own file system may not answer. */
 static int open_mapped(struct server *s, const struct mapping_fields *at, int *ret_fd,
                        struct error *err)
 {
@@ -43,8 +43,8 @@ static bool has_mounts_of(const struct server *s, const struct target *t, const 
            theirs.st_ino == others.st_ino;
 }
 
-/* Returns true if @t has mounts of its own, and a process serves one of them (FUSE). Unreadable
- * mounts count as served. */
+/* Returns true if @t has its own mounts, and a process serves one of them (FUSE). Unreadable mounts
+ * count as served. */
 static bool has_served_mount(const struct server *s, const struct target *t)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(MOUNTINFO_MAX);
@@ -64,8 +64,8 @@ static bool has_served_mount(const struct server *s, const struct target *t)
 }
 
 /*
- * A process can hold the lock of its memory at will with a file system that it serves itself. The
- * header comment says what waits for that lock.
+ * With a file system that it serves itself, a process can hold the lock of its memory as long as it
+ * likes. The comment at the top of probed_file.h says what waits for this lock.
  */
 int probed_file_refuse_served(struct server *s, const struct target_fields *of,
                               const struct target *t, struct error *err)

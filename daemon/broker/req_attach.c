@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests that start an attach. The broker collects the input of flamed-attach through the pinned
- * target, and hands it to the launcher. The result comes to flamed through a pipe, so the broker
- * does not wait for it.
+ * target, and passes it to the launcher. flamed gets the result through a pipe, so the broker does
+ * not wait for it.
  */
 #include "agent/stream.h"
 #include "base/cleanup.h"
@@ -80,9 +80,9 @@ static int check_state(const struct server *s, const struct target *t,
     return attach_headroom_check(s, t, status->uid, mappings, err);
 }
 
-/* Returns true if the process has the mounts of the host's init. False if that cannot be read (init
- * in a container, a security module): then only our own mounts are known as the host's. Nothing is
- * mounted either where the host's mounts are shared, as under systemd. */
+/* Returns true if the process has the mounts of the host's init. Returns false if that cannot be
+ * read (init in a container, a security module): then only our own mounts are recognized as the
+ * host's. If the host's mounts are shared, as under systemd, nothing is mounted in any case. */
 static bool is_in_init_mounts(const struct server *s, int32_t host_pid)
 {
     struct stat init, theirs;
@@ -166,8 +166,8 @@ static int collect(struct server *s, const struct attach_fields *q, struct targe
     r = map_id(t, "uid_map", status.uid, &job->uid, err);
     if (r == 0)
         r = map_id(t, "gid_map", status.gid, &job->gid, err);
-    /* Last, because a process can enter user namespaces and not leave them. So an id that one of
-     * them maps is never taken for an id of the host. */
+    /* Last, because a process can enter user namespaces but not leave them. So an id that a user
+     * namespace maps is never taken for an id of the host. */
     job->ns_flags = namespaces_foreign(s, t);
     if (r == 0 && job->ns_flags && !s->setns_by_pidfd)
         r = refuse_namespaces(t, err);
@@ -220,7 +220,7 @@ static int make_stream(struct server *s, const struct attach_fields *q, const st
         .version = STREAM_VERSION,
         .options = q->options,
         .clock_offset_ns = clock_offset_ns(t),
-        /* Lasts until flamed renews it, and includes the time to load the agent. */
+        /* lease until flamed renews it; includes the time to load the agent */
         .lease_ns = clock_monotonic_ns() + STREAM_LEASE_NS + ATTACH_DEADLINE_MS * NSEC_PER_MSEC,
     };
     bool paid = false;
@@ -237,7 +237,7 @@ static int make_stream(struct server *s, const struct attach_fields *q, const st
 }
 
 /* Makes the memory file that the JVM writes. HotSpot truncates the perf map of jcmd when it opens
- * it, which a sealed file would refuse; the pages of that are charged to the container. */
+ * it, which a sealed file would refuse. So the pages of that file are charged to the container. */
 static int make_out(struct server *s, const struct attach_fields *q, const struct target *t,
                     struct launcher_message *m, int *ret_fd, struct error *err)
 {
@@ -264,8 +264,8 @@ int request_attach_check(struct server *s, const struct target_fields *q, struct
     return r;
 }
 
-/* Takes the launcher's immediate answer. If the launcher refused, the pipe holds the reason, and no
- * process of the container had the file. */
+/* Reads the launcher's immediate answer. If the launcher refused, the pipe has the reason, and no
+ * process of the container has had the file. */
 static void take_answer(struct server *s, const struct launcher_message *m, int *out)
 {
     int file = -1, r = launcher_take_answer(s->launcher_fd, m, &file);

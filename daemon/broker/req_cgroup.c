@@ -9,7 +9,8 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-/* Returns true for a user's service: all below it belongs to the user, also what root owns. */
+/* Returns true for the name of a user's service. All cgroups below it belong to the user, even
+ * those that root owns. */
 static bool is_users(struct span part)
 {
     return span_starts_with(part, "user@") && span_ends_with(part, ".service");
@@ -23,8 +24,8 @@ static bool is_roots(int fd)
     return fstat(fd, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Returns the length of the part of @path, below the cgroup @fd, that root made: folders in root's
- * folders. */
+/* Returns the length of the first part of @path (below the cgroup @fd) that root made: folders of
+ * root in folders of root. */
 static size_t made_by_root(int fd, struct span path)
 {
     _cleanup_close_ int at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);

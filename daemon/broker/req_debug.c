@@ -11,8 +11,8 @@
 
 #define DEBUG_MAX_BYTES (UINT64_C(8) << 30)
 #define DEBUG_FOLDER "usr/lib/debug"
-#define SHARED_FOLDER DEBUG_FOLDER "/.dwz" /* parts shared by debug files */
-/* Downloads of debuginfod's clients that run as root. */
+#define SHARED_FOLDER DEBUG_FOLDER "/.dwz" /* folder of parts that debug files share */
+/* Cache of debuginfod's clients that run as root. */
 #define CACHE_FOLDER "root/.cache/debuginfod_client"
 
 /* Follows symbolic links inside the root: some distributions name debug files by build-id through
@@ -24,8 +24,7 @@ static const struct file_rule DEBUG_RULE = { .max_bytes = DEBUG_MAX_BYTES,
 /* Follows no symbolic link: debuginfod's client names the files of its cache itself. */
 static const struct file_rule CACHE_RULE = { .max_bytes = DEBUG_MAX_BYTES, .elf = true };
 
-/* Tries @path. A file that may not be handed out counts as absent: another root may have the right
- * one. */
+/* Tries @path. A file that @rule refuses counts as absent: another root may have the right file. */
 static int try_path(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd)
 {
     return root_open(root_fd, path, rule, ret_fd, NULL) == 0 ? 0 : BROKER_ABSENT;

@@ -10,11 +10,12 @@
 #include <fcntl.h>
 
 #define HSPERFDATA_MAX_BYTES                                                                       \
-    (UINT64_C(1) << 20)      /* 32 KiB unless -XX:PerfDataMemorySize says more */
+    (UINT64_C(1) << 20)      /* usually 32 KiB; -XX:PerfDataMemorySize may set more */
 #define TICKS_PER_SECOND 100 /* of /proc, independent of the kernel's HZ */
 #define HSPERFDATA_PREFIX "hsperfdata_"
-#define TMP_ENTRIES_MAX 100000                /* names looked at in a target's /tmp */
-#define PERFMAP_MAX_BYTES (UINT64_C(1) << 36) /* absurd sizes; flamed's own limit is lower */
+#define TMP_ENTRIES_MAX 100000 /* limit of names read in a target's /tmp */
+/* excludes absurd sizes; flamed's own limit is lower */
+#define PERFMAP_MAX_BYTES (UINT64_C(1) << 36)
 
 /* What locates a target's files in /tmp. */
 struct tmp_place {
@@ -37,7 +38,7 @@ static int tmp_place(const struct server *s, const struct target *t, struct tmp_
         return r;
     if (status.ns_depth == 0)
         return error_set(err, -EBADMSG, "process %d has no pid of its own", t->host_pid);
-    /* Also checks that the process still lives: then the status was the target's. */
+    /* Also checks that the process still lives, so that the status was that of the target. */
     r = target_open_root(t, &fd, err);
     if (r)
         return r;

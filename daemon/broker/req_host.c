@@ -33,8 +33,8 @@ int request_kallsyms(struct server *s, const struct no_fields *q, struct reply *
     return reply_fd(rep, fd);
 }
 
-/* Opens a file of the configuration by its path, because editors and Kubernetes put a new file in
- * the place of the old one. Return: 0, BROKER_ABSENT, or -errno with @err. */
+/* Opens a file of the configuration by its path, because editors and Kubernetes replace the file.
+ * Return: 0, BROKER_ABSENT, or -errno with @err. */
 static int open_named(const char *path, int *ret_fd, struct stat *ret_st, struct error *err)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -123,7 +123,8 @@ int request_audit_log(struct server *s, const struct no_fields *q, struct reply 
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
         return error_set(&rep->err, -EINVAL, "'%.200s' is no regular file with one name",
                          s->audit_path);
-    /* In a folder that all may write to, another maker of the file could change its contents. */
+    /* In a folder that all users may write to, another user may have made the file, and could
+     * change it. */
     if ((st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & 022) {
         error_remedy(&rep->err, "move it away, or chown root and chmod 0600 it");
         return error_set(&rep->err, -EPERM,

@@ -86,10 +86,12 @@ static bool has_place(const struct mapping *m, const struct place *p)
 struct compared {
     struct place place;
     int mem, file;
-    bool found, written, changed; /* a mapping has the place; it is writable; its code differs */
+    bool found, written, changed; /* a mapping contains the place; it is writable; its code differs
+                                   * from the file */
 };
 
-/* Reads the same bytes from the file and from memory. Return: false if one of them has fewer. */
+/* Reads the same bytes from the file and from memory. Returns false if one of them has fewer
+ * bytes. */
 static bool read_both(const struct compared *c, uint64_t from, uint64_t at, size_t n, uint8_t *file,
                       uint8_t *there)
 {
@@ -98,7 +100,8 @@ static bool read_both(const struct compared *c, uint64_t from, uint64_t at, size
            pread(c->mem, there, n, (off_t)at) == (ssize_t)n;
 }
 
-/* Compares the bytes of @m around the place with the file's. Unreadable bytes count as changed. */
+/* Compares the bytes of @m around the place with those of the file. Unreadable bytes count as
+ * changed. */
 static bool is_changed(const struct compared *c, const struct mapping *m)
 {
     static const uint8_t NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
@@ -111,9 +114,9 @@ static bool is_changed(const struct compared *c, const struct mapping *m)
         return true;
     for (size_t i = 0; i < n; i++) {
         if (i + sizeof(NOP5) <= n && memcmp(file + i, NOP5, sizeof(NOP5)) == 0)
-            i += sizeof(NOP5) - 1; /* the kernel replaces a no-op that has a probe by a call */
+            i += sizeof(NOP5) - 1; /* a no-op with a probe, which the kernel replaces by a call */
         else if ((probe = function_start_breakpoint(there + i, n - i)))
-            i += probe - 1; /* of another probe */
+            i += probe - 1; /* the breakpoint of another probe */
         else if (there[i] != file[i])
             return true;
     }
@@ -183,7 +186,7 @@ static int open_vdso_source(const struct target *t, const struct mapping_fields 
     return *ret_fd < 0 ? error_errno(err, "cannot read this process's vdso") : 0;
 }
 
-/* Copies the bytes of the vdso, and does not parse them. */
+/* Copies the bytes of the vdso without parsing them. */
 static int open_vdso(const struct target *t, const struct mapping_fields *q, int *ret_fd,
                      struct error *err)
 {
@@ -221,7 +224,8 @@ static int open_map_file(const struct target *t, const struct mapping_fields *q,
     return file_open(fd, name, rule, ret_fd, err);
 }
 
-/* Checks that @m is still mapped, so no other file had its inode during the open. */
+/* Checks that @m is still mapped, so that its inode was not reused for another file during the
+ * open. */
 static int still_mapped(const struct target *t, const struct mapping_fields *q,
                         const struct mapped *m, struct error *err)
 {
@@ -234,8 +238,8 @@ static int still_mapped(const struct target *t, const struct mapping_fields *q,
     return r;
 }
 
-/* Opens the file by its name in the target's root, where map_files is refused. Its inode must be
- * the mapped one. */
+/* Opens the file by its name in the target's root, for the case that map_files is refused. The
+ * inode must be that of the mapping. */
 static int open_by_name(const struct target *t, const struct mapped *m,
                         const struct file_rule *rule, int *ret_fd, struct error *err)
 {

@@ -15,8 +15,9 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Climbs from the namespace @fd, which it takes, to the one right below @ours, of the same kind.
- * Return: that one's fd, owned by the caller; -1: @fd is @ours, or not below it. */
+/* Climbs from the namespace @fd, which it takes, to the namespace of the same kind directly below
+ * @ours. Returns the fd of that namespace, owned by the caller, or -1 if @fd is @ours or not below
+ * it. */
 static int outermost(int fd, const struct stat *ours)
 {
     _cleanup_close_ int at = fd;
@@ -58,7 +59,7 @@ static bool stat_ours(const struct server *s, const char *name, struct stat *ret
 }
 
 /* Returns true if a process with rights in our own user namespace made the pid namespace of @t, or
- * if that cannot be read. @t is then in a container of root's, which may have users of its own that
+ * if that cannot be read. In that case @t is in a container of root's. Users inside of it may also
  * make namespaces. */
 static bool is_in_roots(const struct server *s, const struct target *t, const struct stat *users)
 {
@@ -80,7 +81,7 @@ static bool is_in_roots(const struct server *s, const struct target *t, const st
     return owner < 0 || fstat(owner, &theirs) < 0 || is_same(&theirs, users);
 }
 
-/* Finds out the same by the cgroups that root made. */
+/* Returns in *ret whether @t is in a container of root's, by the cgroups that root made. */
 static int has_roots_cgroup(const struct server *s, const struct target *t, bool *ret,
                             struct error *err)
 {

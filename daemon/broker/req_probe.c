@@ -80,7 +80,7 @@ static int put_heap(struct server *s, void *alloc, const struct probe_put_fields
     return sampler_alloc_probe(alloc, &at, &q->probes.about.heap, probes, q->probes.count, err);
 }
 
-/* Puts a probe at the empty function that the agent of this build has for it. */
+/* Puts a probe at the empty function that the agent of this build has for this purpose. */
 static int put_agent(struct server *s, void *alloc, const struct probe_put_fields *q,
                      struct target *t, struct error *err)
 {
@@ -147,7 +147,8 @@ static int put_moments(struct server *s, void *moments, const struct probe_put_f
 }
 
 /*
- * moments_ring. Safe: as ring; its records hold what a JVM did when, and no memory but names.
+ * moments_ring. Safe: as ring; its records hold events of a JVM with their times, and no memory
+ * except names.
  */
 int request_moments_ring(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -223,8 +224,8 @@ int request_yields_waits(struct server *s, const struct pid_fields *q, struct re
 
 /* ---- calls of functions ---- */
 
-/* Finds the places of probes for the function at @offset of the file @fd: its start, or where it
- * tests results of other functions (@results). */
+/* Finds the places of probes for the function at @offset of the file @fd: its start or, with
+ * @results, where it tests results of other functions. */
 static int find_places(int fd, uint64_t offset, bool results,
                        struct function_result ret[FUNCTION_RESULTS_MAX], size_t *ret_count,
                        struct error *err)
@@ -240,7 +241,7 @@ static int find_places(int fd, uint64_t offset, bool results,
 }
 
 /* Puts the probe that counts a function's calls, or those of a function that allocates or frees
- * memory. @results of the latter need several probes: all are put, or none if one fails. */
+ * memory. With @results, several probes are needed: either all are put, or none. */
 static int put_call(struct server *s, void *alloc, const struct probe_put_fields *q,
                     struct target *t, struct error *err)
 {

@@ -32,7 +32,7 @@ int request_maps(struct server *s, const struct target_fields *q, struct reply *
     return r ? r : reply_fd(rep, fd);
 }
 
-/* Asks the program's file system for nothing, because it may not answer. */
+/* Makes no request to the program's file system, because it may not answer. */
 bool target_program(const struct server *s, int32_t host_pid, struct program *ret)
 {
     struct statx st;
@@ -55,9 +55,9 @@ static bool runs_program_of(const struct server *s, const struct program *theirs
             ours.dev_minor == theirs->dev_minor);
 }
 
-/* Returns true if the program has the name of flamed-attach, which lies in memory or on a file
- * system of its own, so that nothing else of it is known here. A process that takes such a name is
- * refused, and gains nothing. */
+/* Returns true if the program has the name of flamed-attach. That program is in memory or on its
+ * own file system, so only its name is known here. Another process with this name is refused, and
+ * gains nothing. */
 static bool runs_helper(const struct server *s, int32_t host_pid)
 {
     char path[32], link[PATH_MAX];
@@ -91,7 +91,7 @@ static bool is_ours(const struct server *s, int32_t host_pid)
         (s->client && host_pid == s->client))
         return true;
     if (!target_program(s, host_pid, &theirs))
-        return false; /* its file system refuses us, as ours would not; or it has none */
+        return false; /* its file system refuses us, so it is not ours; or it has no program */
     return runs_program_of(s, &theirs, s->self) || is_namer(s, &theirs, host_pid) ||
            runs_helper(s, host_pid);
 }
@@ -115,10 +115,10 @@ int target_check_jvm(const struct target *t, int maps_fd, uint64_t *start, struc
     return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
 }
 
-/* Answers with a file about the memory of a JVM, which is certainly the JVM's and not that of a
- * program before or after it. One view of the maps is opened before the file and one after it, and
- * both show the same libjvm.so. The first is read last, when it would be empty had the process
- * exec'ed. */
+/* Answers with a file about the memory of a JVM. Ensures that it belongs to the JVM, not to an
+ * earlier or later program of the process. One view of the maps is opened before the file, and one
+ * after it; both must show the same libjvm.so. The first view is read last: it is empty if the
+ * process has exec'ed. */
 static int reply_memory(const struct server *s, const struct target_fields *of,
                         int (*open_it)(const struct server *s, const struct target *t, int *ret_fd,
                                        struct error *err),
@@ -170,7 +170,7 @@ static int open_service_words(const struct server *s, const struct target *t, in
     return memfd_of("service-words", words.p, words.n, ret_fd, err);
 }
 
-/* Makes CAP_SYS_ADMIN effective, or not, for the calls that follow. 0 or -errno. */
+/* Makes CAP_SYS_ADMIN effective, or not effective, for the following calls. 0 or -errno. */
 static int admin_counts(bool counts)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };

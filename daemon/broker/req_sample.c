@@ -89,7 +89,7 @@ static int add_sideband(int cpu, void *cookie)
     struct reply *rep = cookie;
     int fd = sideband_open(cpu);
 
-    if (fd == -ENODEV) /* since the list of CPUs was read */
+    if (fd == -ENODEV) /* the CPU went offline since the list was read */
         return 0;
     return fd < 0 ? fd : reply_fd(rep, fd);
 }
@@ -109,7 +109,7 @@ int request_sideband(struct server *s, const struct no_fields *q, struct reply *
     return rep->fd_count ? 0 : error_set(&rep->err, -ENODEV, "no processor is online");
 }
 
-/* Plans another attempt after the refusal @code, if that is a passing one. */
+/* Plans another attempt after the refusal @code, if its reason may pass. */
 static void plan_again(struct load_again *a, int code, const struct error *why)
 {
     uint64_t wait_ns = LOAD_AGAIN_NS << a->count;
@@ -217,8 +217,8 @@ int request_perf_rings(struct server *s, const struct rings_fields *q, struct re
     return r < 0 || bytes ? r : error_set(&rep->err, -ENOENT, "samples come by BPF programs");
 }
 
-/* Requests @program once the BPF programs are loaded, as server_sampler() without waiting:
- * -EINPROGRESS. */
+/* Requests @program once the BPF programs are loaded, as server_sampler() does without waiting.
+ * Returns -EINPROGRESS. */
 static int request_program(struct server *s, enum event_program program, struct error *err)
 {
     enum sampler_state *state = &s->sampling.program_states[program];

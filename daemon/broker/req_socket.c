@@ -7,15 +7,17 @@
 #include <sys/stat.h>
 
 #define HOLDERS_NS (200 * NSEC_PER_MSEC)         /* limit of one walk over all processes */
-#define REFUSED_NS (UINT64_C(10) * NSEC_PER_SEC) /* until the next try after a refusal */
-#define SHORT_NS NSEC_PER_SEC /* the same after a lack of memory or descriptors */
+#define REFUSED_NS (UINT64_C(10) * NSEC_PER_SEC) /* pause after a refusal */
+/* pause after a lack of memory or descriptors */
+#define SHORT_NS NSEC_PER_SEC
 
 _Static_assert(SOCKETS_ASKED_MAX <= HOLDERS_SOCKETS && SOCKET_HOLDERS_MAX == HOLDERS_OF_SOCKET,
                "the walk and the answer have the same limits");
 
 /* The holders of one of the requested sockets. */
 struct found {
-    size_t count;                      /* above SOCKET_HOLDERS_MAX: pids has not all of them */
+    size_t count;                      /* number of all holders; above SOCKET_HOLDERS_MAX, pids has
+                                        * only some */
     uint32_t pids[SOCKET_HOLDERS_MAX]; /* as holders_of() returns them */
 };
 
@@ -24,7 +26,7 @@ struct search {
     struct found found[SOCKETS_ASKED_MAX];
 };
 
-/* Returns true if the error @r is no property of the kernel, and may pass in a second. */
+/* Returns true if the error @r may pass in a second, and is not a property of the kernel. */
 static bool passes(int r)
 {
     return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR;
@@ -97,8 +99,8 @@ static void pack(const struct server *s, const struct search *search, size_t i,
         ret->items[ret->count++] = (uint32_t)i << BROKER_HOLDER_SOCKET | pack_holder(s, f->pids[k]);
 }
 
-/* Packs the first socket, then the others by their number of holders. So sockets with many holders
- * displace no other. */
+/* Packs the first socket, then the others in order of their number of holders. So a socket with
+ * many holders leaves room for the others. */
 static void pack_all(const struct server *s, const struct search *search,
                      struct broker_holders *ret)
 {

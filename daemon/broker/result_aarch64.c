@@ -14,10 +14,10 @@
 
 /* What an instruction writes. */
 enum effect {
-    KEEPS,  /* no register but the flags */
+    KEEPS,  /* no register except the flags */
     WRITES, /* the register in its lowest five bits */
     PAIR,   /* two registers */
-    MOVES,  /* copies another register into that one */
+    MOVES,  /* the same, with the value of another register */
     CALLS,
 };
 
@@ -40,8 +40,8 @@ static const struct {
 
 /* Where the result of a call is. */
 struct result {
-    uint32_t reg; /* the number of x0, or of the register that got it */
-    bool first;   /* x0 holds it, too */
+    uint32_t reg; /* number of the register with the result: that of x0, or another one */
+    bool first;   /* x0 still holds the result, too */
 };
 
 static uint32_t word_at(const uint8_t *code)
@@ -97,7 +97,7 @@ static bool step_over(uint32_t i, struct result *r)
 }
 
 /* Gets the place of register @reg among those that a program copies (registers.bpf.h). False: it
- * copies it not. */
+ * does not copy @reg. */
 static bool place_of(uint32_t reg, uint32_t *ret)
 {
     *ret = reg < PRESERVED ? reg : reg - PRESERVED + ALLOC_REGISTERS_FIRST;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define SERVER_TEND_NS NSEC_PER_SEC
-#define SERVER_LOOK_SECONDS 9                     /* less than the client waits */
+#define SERVER_LOOK_SECONDS 9                     /* shorter than the client waits for an answer */
 #define PID_NS_INITIAL_INODE UINT64_C(0xeffffffc) /* fixed in the kernel: PROC_PID_INIT_INO */
 
 int server_init(struct server *s, pid_t client, struct error *err)
@@ -141,8 +141,8 @@ static int reply_send(int fd, const struct broker_request *q, int result, const 
     return 0;
 }
 
-/* Ends the broker, which is then started again, if a look of its own at a process blocks in the
- * kernel: on an exec that began after file_openers_try(). */
+/* Ends the broker, which is then started again, after @seconds. For the case that its own look at a
+ * process blocks in the kernel, on an exec that began after file_openers_try(). */
 static void set_deadline(time_t seconds)
 {
     const struct itimerval t = { .it_value = { .tv_sec = seconds } };

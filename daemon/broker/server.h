@@ -21,8 +21,9 @@
 struct opener {
     pid_t pid;
     int fd;
-    uint64_t owner; /* proc_owner() of the process that it failed to open in time; 0: it is free */
-    /* Its last late request, and the answer once that came, for the next equal request. */
+    uint64_t owner; /* proc_owner() of the process that the opener did not open in time; 0: the
+                     * opener is free */
+    /* Its last late request, and the answer if that has arrived, for the next equal request. */
     bool kept;
     struct broker_request late;
     uint64_t late_ns; /* time of that request */
@@ -37,18 +38,18 @@ enum sampler_state {
     SAMPLER_REFUSED,
 };
 
-/* Attempts to load what the kernel refused for a passing reason, such as too little memory. The
- * first wait is LOAD_AGAIN_NS, and each further one twice as long. */
+/* Further attempts to load what the kernel refused for a passing reason, such as too little memory.
+ * The first wait is LOAD_AGAIN_NS, and each further wait is twice as long. */
 #define LOAD_AGAIN_NS (2 * NSEC_PER_SEC)
 #define LOAD_AGAIN_MAX 8
 struct load_again {
     uint64_t at_ns; /* time of the next attempt; 0: there is none */
-    uint32_t count; /* of further attempts, so far */
+    uint32_t count; /* number of further attempts so far */
 };
 
 /* The sampler, and the states of what it loads. */
 struct server_sampling {
-    struct sampler *sampler; /* NULL until it is loaded; ends with its client */
+    struct sampler *sampler; /* NULL until it is loaded; ends when the client leaves */
     enum sampler_state state;
     struct error error; /* why the state is SAMPLER_REFUSED */
     struct load_again again;
@@ -63,13 +64,13 @@ struct server_walk {
     struct holders *holders; /* NULL: not loaded */
     bool warned;             /* a warning that the kernel refuses it is logged */
     uint64_t again_ns;       /* time of the next attempt to load it */
-    int error;               /* error until then: -EOPNOTSUPP, or a passing one */
+    int error;               /* error until then: -EOPNOTSUPP, or an error that may pass */
 };
 
 #define KNOWN_JVMS_MAX 256
 
-/* A process that maps a libjvm.so, while it runs this program: an exec changes the file, or the
- * place of the stack. */
+/* A process that maps a libjvm.so, valid while it runs this program: an exec changes the program
+ * file or the place of the stack. */
 struct known_jvm {
     int32_t host_pid;
     uint32_t dev_major, dev_minor;
@@ -93,8 +94,8 @@ struct server {
     bool initial_pid_ns;
     pid_t self, parent;    /* parent: the supervisor; 0: none, systemd started the broker */
     pid_t client;          /* pid of flamed, 0: unknown */
-    struct loader *loader; /* from before the lockdown to the end, */
-    struct hooker *hooker; /* as is this thread */
+    struct loader *loader; /* runs from before the lockdown to the end */
+    struct hooker *hooker; /* runs from before the lockdown to the end */
     struct server_sampling sampling;
     uint64_t tended_ns;
     struct {
@@ -108,8 +109,9 @@ struct server {
     int nursery_fd;      /* socket of the nursery, which forks openers; -1: none */
     bool opener_awaited; /* the nursery was asked for another opener */
     struct owner_budgets owner_budgets;
-    struct known_jvm known_jvms[KNOWN_JVMS_MAX]; /* the last that were asked about */
-    size_t known_jvm_count;                      /* ever known; the next replaces the oldest */
+    struct known_jvm known_jvms[KNOWN_JVMS_MAX]; /* the JVMs that were checked last */
+    size_t known_jvm_count;                      /* number of JVMs ever added; the next one replaces
+                                                  * the oldest */
     struct agents *agents;
     struct owner_files *owner_files;
     struct server_walk walk;
@@ -140,7 +142,7 @@ void server_forget_client(struct server *s);
  * broken. Blocks in sending no longer than the socket's send timeout. */
 int server_answer(struct server *s, int fd);
 
-/* Does the work of about once a second: sampling follows processors that come and go. Return:
+/* Does periodic work, about once a second: sampling follows processors that come and go. Return:
  * milliseconds until the next call; -1: none is needed. */
 int server_tend(struct server *s);
 
@@ -162,7 +164,8 @@ int server_refuse_own(const struct server *s, int32_t host_pid, struct error *er
 /* Unmaps the memory for tables. */
 void server_forget_tables(struct server *s);
 /* Requests the BPF programs unless they are loaded, and waits for them at most @wait_ns. Return: 0;
- * -EAGAIN while they are being loaded; -errno with the kernel's reason: each with @err. */
+ * -EAGAIN while they are being loaded; other -errno with the kernel's reason. @err is set unless
+ * 0. */
 int server_sampler(struct server *s, uint64_t wait_ns, struct error *err);
 /* Opens one side-band event on @cpu, for request sideband and for the test of request facts.
  * Return: the fd, or -errno. */

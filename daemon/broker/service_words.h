@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the service's name in the environment of a process, and drops the rest. Pure; thread: any.
+ * Finds the service's name in the environment of a process, and drops all else. Pure; thread: any.
  */
 #pragma once
 

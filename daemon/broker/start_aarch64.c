@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* An instruction is of a form if its bits @mask are @bits. */
+/* An instruction has a form if its bits in `mask` are equal to `bits`. */
 struct form {
     uint32_t mask, bits;
 };

@@ -10,8 +10,8 @@
 
 #define NAME "/memfd:datadog-tracer-info-"
 
-/* Returns true if the link @name leads to the file. The kernel itself stores the link's text; no
- * file system is asked. */
+/* Returns true if the link @name leads to the file. Reads only the link's text, which is in the
+ * kernel, so that no file system can block. */
 static bool is_it(int dir_fd, const char *name)
 {
     char link[sizeof(NAME) - 1];

@@ -2,8 +2,8 @@
 /*
  * The file in which Datadog's tracer names the service of its process. It is a memfd that the
  * process keeps open; its name begins with datadog-tracer-info-. Another file that the process
- * presents in its place is refused unless the process's user could read it. Thread: any; blocks as
- * files of the target do.
+ * presents in its place is refused unless the process's user could read it. Thread: any; may block
+ * on files of the target.
  */
 #pragma once
 

@@ -178,7 +178,7 @@ static void parse_operand(uint16_t machine, struct span s, struct usdt_operand *
         *ret = o;
 }
 
-/* Takes the next operand. In brackets it has a space. */
+/* Takes the next operand. An operand in brackets contains a space. */
 static bool take_operand(struct span *s, struct span *ret)
 {
     const char *end;
@@ -268,8 +268,8 @@ static bool next_note(struct span *s, struct note *ret)
     return false;
 }
 
-/* Returns the index of @n in @wanted; @count: none. A mark with a semaphore is off until a tool
- * writes to that, so it is not used. */
+/* Returns the index of @n in @wanted; @count: none. A mark with a semaphore is inactive until a
+ * tool writes to the semaphore, so it is not used. */
 static uint32_t which(const struct note *n, const struct usdt_wanted *wanted, size_t count)
 {
     uint32_t i = 0;
@@ -291,7 +291,7 @@ static int check_place(const struct image *m, const struct note *n, struct usdt_
     uint64_t address = n->address;
     uint8_t code[NOP_BYTES_MAX];
 
-    if (m->base && n->base) /* the file was moved since it was linked */
+    if (m->base && n->base) /* addresses of the file were moved after it was linked */
         address += m->base - n->base;
     if (address % bytes || !find_code(m, address, &ret->offset) ||
         !fd_read_at(m->fd, ret->offset, code, bytes) ||

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the places that an ELF file marks for probes (USDT): notes in its section .note.stapsdt. A
- * place counts only if its code is the shortest no-op: one byte on x86-64, four on aarch64. So are
- * HotSpot's marks. The file is its owner's, and may be hostile or change while it is read. It is
- * read by bounded pread(2), at most USDT_BYTES_MAX of notes. Pure but for these reads; thread: any.
+ * place counts only if its code is the shortest no-op: one byte on x86-64, four on aarch64.
+ * HotSpot's marks are of this form. The file is its owner's, and may be hostile or change while it
+ * is read. It is read by bounded pread(2), at most USDT_BYTES_MAX of notes. Pure but for these
+ * reads; thread: any.
  */
 #pragma once
 
@@ -21,7 +22,7 @@ struct usdt_wanted {
 enum usdt_where { USDT_NOWHERE, USDT_REGISTER, USDT_MEMORY };
 
 /* Where an argument is: in a register, or in memory at that register plus @disp. USDT_NOWHERE: no
- * argument was wanted, or it is in neither. */
+ * argument was wanted, or it is neither in a register nor in memory. */
 struct usdt_operand {
     enum usdt_where where;
     uint32_t bytes; /* 4 or 8 */

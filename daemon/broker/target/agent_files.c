@@ -38,7 +38,7 @@ static void agents_drop(struct agents *a, size_t i)
 }
 
 /* Drops entries of JVMs that ended AGENTS_ENDED_NS ago, and the oldest one if the table is still
- * full. A live JVM keeps its agent mapped, where it is found again. */
+ * full. A live JVM still has the agent mapped, where it can be found again. */
 static void agents_make_room(struct agents *a)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -93,8 +93,8 @@ static bool is_mapped_agent(const struct mapping *m, void *cookie)
     if (!m->deleted || !span_eq_str(m->path, "/memfd:" AGENT_NAME))
         return false;
     snprintf(name, sizeof(name), "map_files/%jx-%jx", (uintmax_t)m->start, (uintmax_t)m->end);
-    /* The name proves little. The type and device are checked first, so that no device and no file
-     * of a file system that may not answer is opened. Memory files are all on one device. */
+    /* The name is no proof. Checks type and device first, to open neither a device nor a file of a
+     * file system that may not answer. All memory files are on one device. */
     path = openat(s->target->dir_fd, name, O_PATH | O_CLOEXEC);
     if (path < 0 || statx(path, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0 ||
         !S_ISREG(st.stx_mode) || makedev(st.stx_dev_major, st.stx_dev_minor) != s->device)
@@ -168,7 +168,7 @@ static int exit_status(int proc_fd, const struct agent *one, int *ret_status)
     if (!exit_has_come(one->pidfd))
         return -EAGAIN;
     if (exit_status_of(one->pidfd, ret_status) || exit_status_of_zombie(proc_fd, &id, ret_status) ||
-        exit_status_of(one->pidfd, ret_status)) /* the parent reaped it in between */
+        exit_status_of(one->pidfd, ret_status)) /* the parent has reaped the process in between */
         return 0;
     return BROKER_ABSENT;
 }

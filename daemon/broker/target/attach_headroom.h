@@ -8,16 +8,17 @@
 
 #include "broker/target/target.h"
 
-/* What must be left. It is far more than the thread takes, because others take some at the same
+/* Required headroom: far more than the thread needs, because other processes take some at the same
  * time. */
 #define ROOM_THREADS 16
 #define ROOM_MAPPINGS 256
 #define ROOM_ADDRESSES_BYTES (UINT64_C(256) << 20) /* reserved: a stack, an arena of malloc */
-#define ROOM_MEMORY_BYTES (UINT64_C(4) << 20) /* of a memory cgroup: the memory that is touched */
+/* memory that the thread touches */
+#define ROOM_MEMORY_BYTES (UINT64_C(4) << 20)
 
 /* Checks that the target @t, with user @host_uid and this many mappings, has room for another
- * thread. Reads a few small files. An unknown limit counts as none. Return: 0; -EAGAIN
- * with a sentence and a remedy; PROC_GONE; -errno. Thread: the broker's. */
+ * thread. Reads a few small files. An unknown limit counts as no limit. Return: 0; -EAGAIN with a
+ * sentence and a remedy; PROC_GONE; -errno. Thread: the broker's. */
 int attach_headroom_check(const struct server *s, const struct target *t, uint32_t host_uid,
                           uint64_t mappings, struct error *err);
 /* Checks that the target's memory cgroups have room for all of a stream's pages, too. Return: as

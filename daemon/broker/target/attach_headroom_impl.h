@@ -12,10 +12,10 @@ struct attach_headroom_facts {
     uint64_t mappings;
 };
 
-/* Reads a small file that is one number. False if it is none, as in "max". */
+/* Reads a small file that contains one number. False if it is not a number, as in "max". */
 bool attach_headroom_read_number(int dir_fd, const char *path, uint64_t *ret);
 /* Reads the number behind @key at the start of a line of @text, as in "Max processes  9  9
- * processes" or "VmSize:  9 kB". False if there is none, as in "unlimited". */
+ * processes" or "VmSize:  9 kB". False if there is no number, as in "unlimited". */
 bool attach_headroom_find_number(struct span text, const char *key, uint64_t *ret);
 
 /* Check one kind of limit each. Return: 0, or -EAGAIN with a sentence and a remedy. */

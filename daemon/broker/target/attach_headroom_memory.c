@@ -14,8 +14,8 @@ static int too_little(const struct target *t, const char *what, const char *reme
     return -EAGAIN;
 }
 
-/* Refuses a target near a limit of its own. Its limit of locked memory counts only if it has locked
- * some. */
+/* Refuses a target that is near one of its own limits. The limit of locked memory counts only if it
+ * has locked some memory. */
 static int check_own_limits(const struct target *t, const struct attach_headroom_facts *f,
                             struct error *err)
 {
@@ -47,7 +47,8 @@ static int check_mappings(const struct server *s, const struct target *t, uint64
 
     if (!attach_headroom_read_number(s->proc_fd, "sys/vm/max_map_count", &most))
         return 0;
-    /* Never above what a look counts, so a process with that many mappings is refused, too. */
+    /* A look counts at most MAPS_MAX_LINES mappings, so a process with that many is refused,
+     * too. */
     most = MIN(most > ROOM_MAPPINGS ? most - ROOM_MAPPINGS : 1, (uint64_t)MAPS_MAX_LINES);
     return mappings < most ? 0
                            : too_little(t, "the limit of mappings", "raise vm.max_map_count", err);
@@ -85,7 +86,7 @@ static uint64_t reclaimable(int mount_fd, const char *folder)
         if (attach_headroom_find_number(buf_span(&text), KEYS[i], &v))
             *(i < 3 ? &own : &total) += v;
     }
-    return total ? total : own; /* version 1 has both, and its limit applies to the total */
+    return total ? total : own; /* version 1 has both; its limit applies to the total */
 }
 
 /* Returns true if the cgroup has less free memory than *@cookie, in bytes. */

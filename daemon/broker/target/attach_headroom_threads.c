@@ -58,8 +58,8 @@ int attach_headroom_check_threads(const struct server *s, const struct target *t
                           "symbols=memory needs no attach");
         return -EAGAIN;
     }
-    /* Threads are not counted by user: a limit above the machine's number of threads is not
-     * reached. Root of the host has none. */
+    /* The kernel shows no number of threads by user. But a limit above the machine's number of
+     * threads cannot be reached. Root of the host has no limit. */
     if (host_uid != 0 && attach_headroom_find_number(f->limits, "Max processes", &user))
         most = MIN(most, user);
     if (most != UINT64_MAX && count_threads(s) + ROOM_THREADS > most) {

@@ -40,8 +40,8 @@ static bool see_cpu(void *cookie, int mount_fd, const char *folder)
     return false;
 }
 
-/* Gets how much the cgroup @folder may have swapped out. Version 1 limits that together with
- * memory. */
+/* Gets how much the cgroup @folder may have swapped out. Version 1 has a limit for memory and swap
+ * together. */
 static bool read_swap_limit(int mount_fd, const char *folder, uint64_t *ret)
 {
     uint64_t both, memory;
@@ -71,7 +71,7 @@ static void see_swap(struct memory_files *m, int mount_fd, const char *folder)
         return;
     cgroup_read_numbers(mount_fd, folder, "memory.swap.current", &used, 1);
     if (limit - MIN(used, limit) > m->swap_left)
-        return; /* of equal ones the outer one counts: its use is not smaller */
+        return; /* of equal limits the outer one counts, because its use is at least as high */
     m->swap_left = limit - MIN(used, limit);
     f->swap_limit = limit;
     close_fd(f->fds[BROKER_CGROUP_SWAP]);
@@ -104,7 +104,7 @@ void cgroup_files_open(const struct server *s, struct span cgroup, struct broker
     *ret = (struct broker_cgroup_files){ .swap_limit = UINT64_MAX };
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
         ret->fds[i] = -1;
-    if (cgroup_is_too_deep(cgroup)) /* those above are not its own */
+    if (cgroup_is_too_deep(cgroup)) /* the cgroups at those levels are not its own */
         return;
     cgroup_any(s, cgroup, "cpu", see_cpu, ret);
     cgroup_any(s, cgroup, "memory", see_memory, &memory);

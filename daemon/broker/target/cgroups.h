@@ -17,8 +17,8 @@ int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, st
  * others than root could have made. */
 void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf *out);
 
-/* Inspected levels of a path: of a deeper path the uppermost ones. Its makers cannot lift the
- * limits of those. */
+/* Levels of a path that are inspected: the uppermost ones. Their limits also apply to all levels
+ * below. */
 #define CGROUP_LEVELS_MAX 64
 /* Returns true if a path of @cgroup (the text of /proc/PID/cgroup) has more levels. */
 bool cgroup_is_too_deep(struct span cgroup);
@@ -27,7 +27,7 @@ bool cgroup_is_too_deep(struct span cgroup);
 typedef bool (*cgroup_fn)(void *cookie, int mount_fd, const char *folder);
 /* Calls @fn with each cgroup of @cgroup (the text of /proc/PID/cgroup) that may have @controller,
  * in version 1, 2 or both. Also calls it with each cgroup above, up to the mount, but with none
- * below CGROUP_LEVELS_MAX. Return: true as soon as @fn does. */
+ * below CGROUP_LEVELS_MAX. Returns true as soon as @fn does. */
 bool cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
                 void *cookie);
 

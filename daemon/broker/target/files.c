@@ -32,9 +32,9 @@ static int open_below(int root_fd, const char *path, uint64_t flags)
     return open_how(root_fd, path, flags, RESOLVE_IN_ROOT);
 }
 
-/* Does what open_below() does, and refuses a file with a mount over it. The owner of the root may
- * mount any visible file over a name. That may be a file that this owner cannot read. The mounted
- * file keeps its own owner. */
+/* Does the same as open_below(), but refuses a file with a mount over it. The owner of the root may
+ * mount any visible file over a name, also one that this owner cannot read. The mounted file keeps
+ * its own owner. */
 static int open_unbound(int root_fd, const char *path)
 {
     struct open_how how = {
@@ -62,8 +62,8 @@ static bool is_absence(int e)
     return e == ENOENT || e == ENOTDIR || e == ELOOP || e == ENAMETOOLONG;
 }
 
-/* Returns the latest time at which the file may have been last written. Clocks of files have steps,
- * of a second or two where they keep no fractions. */
+/* Returns the latest time at which the file may have been last written. Timestamps of files are
+ * coarse: a second or two in file systems without fractions. */
 static uint64_t written_ns(const struct stat *st)
 {
     uint64_t step_ns = st->st_mtim.tv_nsec ? 50 * NSEC_PER_MSEC : 2 * NSEC_PER_SEC;
@@ -97,8 +97,8 @@ static int rule_check(const struct stat *st, const char *what, const struct file
     if (rule->inode && (st->st_ino != rule->ino || major(st->st_dev) != rule->dev_major ||
                         minor(st->st_dev) != rule->dev_minor))
         return error_set(err, -ESTALE, "%s is not the file that is mapped", what);
-    /* Files of /proc have no size, and reading some has effects: kmsg takes from the log. A
-     * container's link may lead to one. */
+    /* Files of /proc have no size. Reading some has effects: kmsg consumes the log. A container's
+     * link may lead to such a file. */
     if (rule->written_since_ns && written_ns(st) < rule->written_since_ns)
         return error_set(err, -ESTALE, "%s was last written before the process began", what);
     if (rule->elf && st->st_size < EI_NIDENT + 2)

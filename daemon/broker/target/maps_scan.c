@@ -6,7 +6,7 @@
 
 #include "proc/procmap.h"
 
-/* Limits in processor time; mappings behind them are not searched. */
+/* Limits in processor time; after them, further mappings are not searched. */
 #define SCAN_QUERY_NS (20 * NSEC_PER_MSEC)
 #define SCAN_TEXT_NS (200 * NSEC_PER_MSEC)
 

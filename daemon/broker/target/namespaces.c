@@ -30,8 +30,8 @@ static bool is_ours(const struct server *s, const struct target *t, const char *
            ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
 }
 
-/* Returns true if @t is in the initial cgroup namespace. If that is not ours, we are the ones in a
- * container. */
+/* Returns true if @t is in the initial cgroup namespace. If it is and our cgroup namespace is not
+ * the initial one, we are in a container. */
 static bool has_initial_cgroup_ns(const struct target *t)
 {
     struct stat theirs;
@@ -58,8 +58,8 @@ uint32_t namespaces_foreign(const struct server *s, const struct target *t)
     return flags;
 }
 
-/* Finds out if the target's cgroup is that of a container: by its own cgroup namespace, or by its
- * name. */
+/* Finds out whether the target's cgroup is that of a container: by a separate cgroup namespace, or
+ * by the cgroup's name. */
 static int is_contained(const struct target *t, uint32_t foreign, bool *ret, struct error *err)
 {
     _cleanup_buf_ struct buf cgroup = BUF_NULL;

@@ -16,7 +16,8 @@ uint32_t namespaces_foreign(const struct server *s, const struct target *t);
  * - it shares our pid namespace and may trace in it, but has fewer capabilities than flamed-attach
  *   begins with;
  * - it may switch off the system call filters of a process that it traces. Then it could make
- *   flamed-attach fork in flamed's cgroup, out of its own limits. A process of root's outside of
+ *   flamed-attach fork in flamed's cgroup, outside of the container's limits. A process of root's
+ *   outside of
  *   containers is accepted: its cgroup limits nothing. @foreign: of namespaces_foreign(). Return:
  *   0, PROC_GONE, or -EPERM with a sentence. */
 int namespaces_check_tracing(const struct target *t, const struct proc_status *status,

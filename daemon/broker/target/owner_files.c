@@ -13,9 +13,10 @@ struct owner_files {
     struct owner {
         uint64_t owner; /* 0: free */
         uint64_t used_ns;
-        unsigned paid;               /* number of files with pages that were charged to us */
-        int fd[OWNER_FILES_MAX];     /* the first @count; -1: spoiled */
-        bool whole[OWNER_FILES_MAX]; /* no container had it yet, and all its pages exist */
+        unsigned paid;               /* number of files with pages charged to us */
+        int fd[OWNER_FILES_MAX];     /* [count] in use; -1: the file is spoiled */
+        bool whole[OWNER_FILES_MAX]; /* no container has had the file yet, and all its pages
+                                      * exist */
         unsigned count, last;        /* last: index of the last file taken */
         bool last_paid;
     } owners[OWNERS_KEPT];
@@ -35,7 +36,8 @@ static struct owner *find_owner(struct owner_files **files, uint64_t owner)
 
     if (!*files) {
         *files = calloc(1, sizeof(**files));
-        signal(SIGIO, SIG_IGN); /* sent for broken leases, which are held only briefly */
+        signal(SIGIO, SIG_IGN); /* the kernel sends it for broken leases; these are held only
+                                 * briefly */
     }
     if (!*files)
         return NULL;
@@ -57,7 +59,8 @@ static struct owner *find_owner(struct owner_files **files, uint64_t owner)
     return found;
 }
 
-/* Opens @fd once more: a lease counts who opened a file, and not its maker's descriptor. */
+/* Opens @fd once more, because a lease counts opens of a file, not the descriptor of
+ * memfd_create(). */
 static int open_again(int fd)
 {
     char path[32];
@@ -134,7 +137,7 @@ static int refuse(const struct owner *o, struct error *err)
     return -EDQUOT;
 }
 
-/* Takes a file with all its pages: one that no container had yet, or a new one. */
+/* Takes a file with all its pages: a file that no container has had yet, or a new file. */
 static int take_paid(struct owner *o, const struct stream_header *h, struct error *err)
 {
     int r = use_again(o, /* whole= */ true, h);

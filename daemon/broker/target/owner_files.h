@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory files that JVMs write, by owner. A process of the JVM's user may put a file's pages
- * into pipes. Those stay charged to us until the pipes end, even if the file is cut or closed; and
- * we cannot detect it. So pages are allocated for a fixed number of files of each owner, and never
- * again. After that its files are reused as they are. Their missing pages are allocated when the
- * JVM writes, and charged to its own container.
+ * into pipes. Such pages stay charged to us until the pipes end, even if the file is truncated or
+ * closed, and we cannot detect that. So we allocate the pages of only a fixed number of files for
+ * each owner, once. Later, files of the owner are reused as they are. Missing pages are then
+ * allocated when the JVM writes, and charged to its own container.
  *
  * No owner is given another's file. A file is reused when no other process holds it open or mapped,
  * which a lease proves. Thread: the broker's.
@@ -16,15 +16,15 @@
 
 #include <stdbool.h>
 
-#define OWNER_FILES_MAX 8 /* per owner, with pages charged to us: 144 MiB */
-#define OWNERS_KEPT 128   /* the most recently attached; others begin again */
+#define OWNER_FILES_MAX 8 /* files per owner with pages charged to us: 144 MiB */
+#define OWNERS_KEPT 128   /* owners with an entry: the most recently attached; others start over */
 
 struct owner_files;
 
 /* Gets a file of @owner (of proc_owner()) that begins with @h and is sealed against a change of
- * size. Makes the table at the first call.
- * Return: 0, the caller's own descriptor in *ret_fd, and in *ret_paid whether its pages are
- * allocated. -EDQUOT with a sentence: all of the owner's files are in use or spoiled. -errno. */
+ * size. Makes the table at the first call. Return: 0, the caller's own descriptor in *ret_fd, and
+ * in *ret_paid whether its pages are allocated. -EDQUOT with a sentence: all of the owner's files
+ * are in use or spoiled. -errno. */
 int owner_files_take(struct owner_files **files, uint64_t owner, const struct stream_header *h,
                      int *ret_fd, bool *ret_paid, struct error *err);
 /* Counts a file that is made elsewhere. Returns true if its pages may be charged to us. */

@@ -124,7 +124,7 @@ static int open_at_target(const struct target *t, const char *name, int flags, i
     if (r > 0)
         return r;
     errno = saved;
-    if (fd < 0) /* ESRCH: its memory is gone, or it never had any (a kernel thread) */
+    if (fd < 0) /* ESRCH: the process has no memory: it has ended, or is a kernel thread */
         return errno == ESRCH || errno == ENOENT
                    ? PROC_GONE
                    : error_errno(err, "cannot open %s of process %d", name, t->host_pid);

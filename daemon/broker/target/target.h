@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A target, pinned while the broker opens a part of it, and the one way to open a file that a
+ * A target, pinned while the broker opens files of it, and the only way to open a file that a
  * container may have made.
  *
  * Pinning: a pidfd of the pid, then the start time compared, then a directory fd of /proc/PID.
@@ -25,12 +25,13 @@ struct target {
 /* Pins the process @of. 0, PROC_GONE, -errno. */
 int target_pin(const struct server *s, const struct target_fields *of, struct target *ret,
                struct error *err);
-/* Does the same for a JVM that flamed may inspect (server_refuse_own()). -EPERM: it is none. An
- * opener reads its mappings (known_jvms.c). An exec may follow at once: *ret_stack_start is that of
- * the program that was checked, or of one before it (proc_stat.stack_start). 0: it is unknown. */
+/* Does the same for a JVM that flamed may inspect (server_refuse_own()). -EPERM: it is not a JVM.
+ * An opener reads its mappings (known_jvms.c). The process may exec at any time: *ret_stack_start
+ * is that of the program that was checked, or of an earlier one (proc_stat.stack_start). 0:
+ * unknown. */
 int server_pin_jvm(struct server *s, const struct target_fields *of, struct target *ret,
                    uint64_t *ret_stack_start, struct error *err);
-/* Checks that @t still lives, and runs the program with that stack. 0, PROC_GONE, -ESRCH. */
+/* Checks that @t still lives, and runs the program with @stack_start. 0, PROC_GONE, -ESRCH. */
 int server_check_program(const struct server *s, const struct target *t, uint64_t stack_start,
                          struct error *err);
 /* Finds the executable mapping of libjvm.so at *@start in the maps @maps_fd of @t; 0: anywhere,
@@ -65,7 +66,7 @@ int target_open_root(const struct target *t, int *ret_fd, struct error *err);
 /* Walks the text of the maps file @fd (maps_walk.h) until @fn returns true. Returns true if it
  * did. */
 bool maps_scan(int fd, maps_fn fn, void *cookie);
-/* Does the same in less time for the mappings that @which selects (PROCMAP_EXEC and others of
+/* Does the same faster, for the mappings that @which selects (PROCMAP_EXEC and others of
  * proc/procmap.h). On an older kernel @fn gets all mappings. */
 bool maps_search(int fd, unsigned which, maps_fn fn, void *cookie);
 /* Returns true if an executable mapping of a libjvm.so begins at *@start. *@start 0: any mapping,
@@ -76,21 +77,21 @@ bool maps_find_jvm(int fd, uint64_t *start);
 struct file_rule {
     uint64_t max_bytes;
     bool owned; /* owner is @uid or root, one link, no mount over it */
-    bool own;   /* and root is not enough, unless @uid is root */
+    bool own;   /* with `owned`: root as the owner is not enough, unless @uid is root */
     /* User @uid could read it, by the file's own owner and mode. A container's links and mounts may
      * lead to places that the broker can reach and that user cannot. */
     bool readable;
     uint32_t uid;
-    bool nameless;             /* it has no name in any folder, as files in memory have none */
+    bool nameless;             /* the file has no name in any folder, as files in memory */
     bool elf;                  /* an ELF object: no core file */
     uint64_t written_since_ns; /* earliest last write, CLOCK_REALTIME; 0: any */
     bool follow;               /* a symbolic link at the end is followed, too, inside the root */
-    /* It lies beside a file of @beside_uid on mount @mount: the same owner and mount, and no
-     * symbolic link on the whole path. */
+    /* The file has the owner @beside_uid and is on mount @mount, like the file beside it, and no
+     * symbolic link is on the whole path. */
     bool beside;
     uint32_t beside_uid;
     uint64_t mount;
-    bool inode; /* it is file @ino on device @dev_major:@dev_minor */
+    bool inode; /* the file has inode @ino on device @dev_major:@dev_minor */
     uint64_t ino;
     uint32_t dev_major, dev_minor;
     const struct target *target; /* the process that has the file, NULL: the host */
@@ -98,7 +99,7 @@ struct file_rule {
 
 /* Opens @path below @root_fd. Symbolic links on the way are resolved inside that root, at the end
  * only if @rule says so; magic links never. The file is inspected before it is opened, so that no
- * FIFO, socket, device or tty is ever opened. The returned file is dependable_file()'s. 0,
+ * FIFO, socket, device or tty is ever opened. The returned file is that of dependable_file(). 0,
  * BROKER_ABSENT, -errno (-EPERM: @rule does not allow the file). */
 int root_open(int root_fd, const char *path, const struct file_rule *rule, int *ret_fd,
               struct error *err);
@@ -110,9 +111,10 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
  * -errno. */
 int root_open_dir(int root_fd, const char *path, int flags, int *ret_fd, struct error *err);
 
-/* Opens the folder @name right below folder @dir_fd, O_PATH. As with HotSpot's counters, it must be
- * no link, in the same mount, of user @uid and writable for no other. Return: as
- * root_open_dir(). */
+/* Opens the folder @name right below folder @dir_fd, O_PATH. It must not be a link, and must be in
+ * the same mount. Like HotSpot's counters, it must belong to user @uid and be writable for no
+ * other.
+ * Return: as root_open_dir(). */
 int folder_open_own(int dir_fd, const char *name, uint32_t uid, int *ret_fd, struct error *err);
 /* Returns the id of the mount that @fd is in; 0: unknown. */
 uint64_t file_mount(int fd);

@@ -31,8 +31,8 @@ static const uint32_t LOCAL[] = {
     TMPFS_MAGIC,       XFS_SUPER_MAGIC,
 };
 
-/* Returns true if the mounts of @t were made in our own user namespace. In another one an overlay
- * may lie over any user's FUSE, and does not show it. */
+/* Returns true if the mounts of @t were made in our own user namespace. In another user namespace,
+ * an overlay may be on top of any user's FUSE without showing it. */
 static bool has_our_mounts(const struct target *t)
 {
     _cleanup_close_ int mounts = -1, owner = -1;
@@ -53,9 +53,9 @@ bool dependable_is_copy(int fd)
     return seals >= 0 && seals & F_SEAL_WRITE;
 }
 
-/* Returns true if others than the owner of the unnamed file @fd may change it, as each file in
- * memory (memfd) until it is sealed. A holder of a descriptor can open it again for writing:
- * neither a folder nor Landlock prevents that. Processes map code from such files. */
+/* Returns true if @fd is a file without a name that others than its owner may change, such as a
+ * memfd that is not sealed. A holder of a descriptor can open it again for writing: neither a
+ * folder nor Landlock prevents that. Processes also map code from such files. */
 static bool is_others_to_change(int fd)
 {
     const int fixed = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;

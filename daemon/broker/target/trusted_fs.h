@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file system of a file. One that the kernel serves answers. One that a process serves (a
- * container's own FUSE, a server over the network) may never answer. Reading, inspecting or even
- * closing such a file then blocks the caller, beyond SIGKILL. So no descriptor of it leaves the
- * opener (file_openers.h): the broker hands out a copy. It also copies a file in memory (memfd),
- * because a holder of its descriptor can open it again for writing.
+ * Whether the file system of a file can be trusted to answer. A file system in the kernel answers.
+ * One that is served by a process (a container's own FUSE, a network server) may never answer.
+ * Reading, inspecting or even closing a file there can block the caller, and not even SIGKILL
+ * helps. So descriptors of such files stay in the opener (file_openers.h), and the broker hands out
+ * a copy. A file in memory (memfd) is also copied, because a holder of its descriptor can open it
+ * again for writing.
  */
 #pragma once
 
@@ -18,6 +19,6 @@ bool dependable_is_copy(int fd);
 
 /* Takes the open file @fd, named @what in errors, of @t (NULL: of the host). *ret_fd: the file
  * itself, or a sealed copy. 0; -EFBIG: larger than COPY_MAX_BYTES; -ETIMEDOUT: the copy took longer
- * than COPY_NS_MAX; -errno. Blocks for as long as its file system likes. */
+ * than COPY_NS_MAX; -errno. Blocks as long as the file system does not answer. */
 int dependable_file(int fd, const char *what, const struct target *t, int *ret_fd,
                     struct error *err);
