@@ -430,8 +430,8 @@ describe("journeys", { concurrency: 4 }, () => {
 
             await graphShown(page);
             await page.locator(".timeline .legend li").first().waitFor();
-            const entries = await page.locator(".legend li:has(.chip:not(.stop))").evaluateAll((list) => list.map((one) => [one.firstChild.nextSibling.textContent.trim(),
-                getComputedStyle(one.querySelector(".chip")).background]));
+            const entries = await page.evaluate(() => [...document.querySelectorAll(".legend li:has(.chip:not(.stop))")].map((one) => [one.firstChild.nextSibling.textContent.trim(),
+                getComputedStyle(one.querySelector(".chip")).background])); // in one step: legends are drawn anew
             const meanings = new Map();
 
             assert.ok(entries.length >= 10, JSON.stringify(entries));
