@@ -32,8 +32,8 @@ struct sideband_record {
     char comm[SIDEBAND_COMM_BYTES + 1]; /* raw bytes, of EXEC only */
 };
 
-/* Parses one record: advances *data past it and fills *ret. Returns false if no whole or valid
- * record, and *data is unchanged. Pure. */
+/* Parses one record: advances *data past it and fills *ret. Returns false, with *data unchanged, if
+ * there is no whole and valid record. Pure. */
 bool sideband_parse(struct span *data, struct sideband_record *ret);
 
 struct sideband;

@@ -16,8 +16,8 @@ static void dispatch_deliver(struct dispatch *d, struct incoming *in)
         delays_add(&d->delays, clock_monotonic_ns() - in->rec->time_ns);
 }
 
-/* Does the same for a new sample, and holds it while its symbols are being read. Its Java code is
- * named nevertheless, while the code exists; the names are remembered. */
+/* Does the same for a new sample, and holds it while its symbols are being read. Java code of such
+ * a sample is named at once, while the code exists, and the names are kept. */
 static void dispatch_deliver_or_hold(struct dispatch *d, struct incoming *in)
 {
     in->may_wait = true;

@@ -56,6 +56,6 @@ bool dispatch_keep_waiting(struct dispatch *d, struct process *p, const struct s
                            const uint64_t *frames);
 /* Walks the stacks of the copied samples and delivers them, until @until_ns. */
 void dispatch_waiting(struct dispatch *d, uint64_t until_ns);
-/* Does so at once for samples of dispatch_look(). @cookie: the struct dispatch. */
+/* Walks and delivers the samples of dispatch_look() at once. @cookie: the struct dispatch. */
 void dispatch_walk_looks(void *cookie);
 void dispatch_waiting_deinit(struct dispatch *d);

@@ -21,7 +21,7 @@
 #define ENGINE_PATIENT_TICK_NS (50 * NSEC_PER_MSEC)
 #define ENGINE_IDLE_TICK_NS (200 * NSEC_PER_MSEC) /* for the recorder, unless a sample wakes it */
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
-#define ENGINE_TRACERS_NS NSEC_PER_SEC /* the same, for the recorder alone */
+#define ENGINE_TRACERS_NS NSEC_PER_SEC /* interval for the recorder alone */
 #define ENGINE_RELEASE_NS NSEC_PER_SEC /* between checks of held samples if no symbols come */
 #define ENGINE_DRAIN_NS NSEC_PER_SEC   /* the longest drain: deadlines are checked after it */
 /* A drain lasts this long while calls wait. The first sample of a process may take as long again,

@@ -50,9 +50,9 @@ struct engine_opts {
 
 /* Starts the engine on its thread. Return: 0 and *ret, or -errno with @err. */
 int engine_start(const struct engine_opts *o, struct engine **ret, struct error *err);
-/* Ends captures that do not sample yet; from now on a capture that cannot sample at once fails.
- * This answers the requests that wait for them, as serve_stop() needs. NULL: does nothing. Thread:
- * any but the engine's. */
+/* Ends captures that do not sample yet. From now on, a capture that cannot sample at once fails. So
+ * the requests that wait for captures are answered, which serve_stop() needs. NULL: does nothing.
+ * Thread: any but the engine's. */
 void engine_stop_preparing(struct engine *e);
 /* Ends the engine. Captures under way fail with "flamed is stopping". Returns NULL. */
 struct engine *engine_stop(struct engine *e);

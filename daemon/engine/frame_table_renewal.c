@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Renews the table of names, which only grows: after weeks of classes that come and go it is
- * replaced. Running captures move their names to the new table. So it needs no moment without
- * captures, which never comes with scrapers.
+ * replaced. Running captures move their names to the new table. So the table can be renewed while
+ * captures run; with scrapers, some always run.
  */
 #include "base/clock.h"
 #include "engine/engine_impl.h"

@@ -168,8 +168,7 @@ static struct hotspot_vm *vm_of(const struct process *p)
     return p->jvm == JVM_READY ? p->vm : NULL;
 }
 
-/* Prepares the batch for @p, but for the threads. Returns false if there is no stack can be
- * walked. */
+/* Prepares the batch for @p, but for the threads. Returns false if no stack can be walked. */
 static bool begin_batch(struct dispatch *d, struct process *p, struct pending_sample *s)
 {
     const struct unwind_process *known = tables_of(d, p, s);

@@ -35,8 +35,8 @@ struct dictionary *dictionary_free(struct dictionary *e);
 /* Returns the bytes of memory in use. */
 size_t dictionary_bytes(const struct dictionary *e);
 
-/* Finds or adds the stacks of @p; ret_nodes[p->stack_count] gets their nodes. Return: 0, -ENOSPC
- * (the dictionary is full: begin another), -ENOMEM. */
+/* Finds or adds the stacks of @p; ret_nodes[p->stack_count] gets their nodes. Returns 0, -ENOSPC
+ * (the dictionary is full: begin another) or -ENOMEM. */
 int dictionary_add_stacks(struct dictionary *e, const struct profile *p, uint32_t *ret_nodes);
 /* Replaces the strings of @process, which are of @p, by strings of @e. Those that the store does
  * not keep become 0. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of slices. The newest is a record being filled; the others are finished profiles that hold
- * all they need: dropping the oldest frees its memory whole.
+ * A ring of slices. The newest slice is a record being filled. The others are finished profiles
+ * without references to shared data, so dropping the oldest frees all of its memory.
  *
  *   oldest                                  newest
  *   [ 10 s ][ 10 s ][ 10 s ] ... [ 10 s ][ being filled ]

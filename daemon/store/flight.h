@@ -46,7 +46,7 @@ int flight_moment(struct flight *f, const struct profile_moment *m,
 /* Selects slices. */
 struct flight_range {
     uint64_t from_ns, to_ns; /* slices with samples in [from, to) of CLOCK_MONOTONIC */
-    uint64_t minute_ns;      /* and not cut into an earlier minute of the history */
+    uint64_t minute_ns; /* leaves out slices that are cut into an earlier minute of the history */
 };
 /* Gets references to the slices of @range, oldest first; the newest with its samples so far. The
  * caller frees them with flight_parts_free(). Returns 0 or -ENOMEM. */

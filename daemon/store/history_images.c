@@ -367,7 +367,7 @@ static void read_image(sqlite3_stmt *stmt, struct history_image *ret)
     };
 }
 
-/* Has the texts of @image live as long as @l. */
+/* Copies the texts of @image, so that they live as long as @l. */
 static void keep_texts(struct image_list *l, struct history_image *image)
 {
     const char **const texts[] = { &image->name,        &image->container,  &image->pod,

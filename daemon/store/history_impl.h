@@ -21,9 +21,9 @@ struct history {
 #define CANNOT_WRITE "cannot write the history"
 
 /* Values of the column "rolled" of a part. */
-#define PART_FRESH "0"   /* in no part of the next tier */
-#define PART_ROLLED "1"  /* in a part of the next tier */
-#define PART_DAMAGED "2" /* in such a part as far as it could be read */
+#define PART_FRESH "0"   /* not yet added to a part of the next tier */
+#define PART_ROLLED "1"  /* added to a part of the next tier */
+#define PART_DAMAGED "2" /* added as far as it could be read */
 
 /* Returns the length of a part of @tier in nanoseconds. */
 static inline uint64_t history_tier_ns(unsigned tier)

@@ -100,7 +100,8 @@ int history_marks(struct history *h, const struct history_query *q, history_mark
     return r;
 }
 
-/* Return: 0; -ENOENT: the row of @image has another one by now, or none. */
+/* Checks that the row of @image is still its own. Returns 0, or -ENOENT if the row is gone, or now
+ * is that of another image. */
 static int find_row(struct history *h, const struct history_image *image, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;

@@ -57,12 +57,12 @@ void tally_deinit(struct tally *t);
 uint32_t tally_event(struct tally *t, const struct profile_event *e);
 /* Gets the index of @request, added if new; 0: the empty request. Returns 0, -ENOSPC or -ENOMEM. */
 int tally_add_request(struct tally *t, const struct tally_request *request, uint32_t *ret);
-/* Adds to the row of @key. Returns 0, -ENOSPC, which counts as dropped or -ENOMEM. */
+/* Adds to the row of @key. Returns 0, -ENOSPC (counted as dropped) or -ENOMEM. */
 int tally_row(struct tally *t, const struct tally_key *key, uint64_t count, uint64_t value);
 
 /* Adds the samples of @p to tallies, and their names and stacks to @e. @pick returns the tally of a
- * process, NULL: none; *ret_merged drops the pid and thread names. Returns 0 or -ENOSPC (the
- * dictionary is full), -ENOMEM. */
+ * process, NULL: none; *ret_merged drops the pid and thread names. Returns 0, -ENOSPC (the
+ * dictionary is full) or -ENOMEM. */
 typedef struct tally *(*tally_pick_fn)(void *cookie, const struct profile *p, uint32_t process,
                                        bool *ret_merged);
 int tally_add_slice(struct dictionary *e, const struct profile *p, tally_pick_fn pick,

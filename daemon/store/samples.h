@@ -10,8 +10,8 @@
 
 #include "store/dictionary.h"
 
-/* Adds the names and stacks of @p to @e, and appends its samples to @out (not compressed). Return:
- * 0, -ENOSPC (the dictionary is full), -ENOMEM. */
+/* Adds the names and stacks of @p to @e, and appends its samples to @out (not compressed). Returns
+ * 0, -ENOSPC (the dictionary is full) or -ENOMEM. */
 int samples_encode(struct dictionary *e, const struct profile *p, struct buf *out);
 /* Makes a finished profile with the facts of *meta. Return: 0; -EBADMSG: damaged; -ENOMEM. */
 int samples_decode(const struct dictionary *e, struct span blob, const struct profile *meta,
