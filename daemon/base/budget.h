@@ -9,7 +9,7 @@
 #include "base/macros.h"
 
 struct budget {
-    uint64_t max_ns;    /* the most that can be saved up */
+    uint64_t max_ns;    /* highest level of the budget */
     unsigned share;     /* the budget gains 1 ns in this many */
     int64_t left_ns;    /* below 0: overdrawn */
     uint64_t filled_ns; /* CLOCK_MONOTONIC */

@@ -2,5 +2,5 @@
 /* Dropping of capabilities by a process that needs none. Thread: one, before others start. */
 #pragma once
 
-/* Drops all of them. 0; -errno: root could not. */
+/* Drops all capabilities. Returns 0, or -errno if that fails for root. */
 int capabilities_drop(void);

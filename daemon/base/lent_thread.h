@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that runs a function for another thread. It exists for the main thread: that keeps a
- * priority which new threads do not get.
+ * A thread that runs a function for another thread. It is for the main thread, which keeps a
+ * priority that new threads do not get.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about the elements of a list, which has indexes. Thread: any. */
+/* Searches in lists with indexes. Thread: any. */
 #pragma once
 
 #include "base/macros.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The places of a table, such as the one of watched JVMs, shared by owners. One owner may have all
- * of them. When none is left, it loses them, one by one, to owners that have fewer. Zero is an
+ * of them. When no place is left, owners with fewer places take some of it, one by one. Zero is an
  * empty struct. Thread: the table's.
  */
 #pragma once

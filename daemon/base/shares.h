@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Counters for owners. Two owners with the same counter share one share. The seed keeps from others
- * which two that are. */
+/* Counters for owners. Two owners with the same counter share one share. The seed makes it
+ * unpredictable which two owners share a counter. */
 #define SHARES_PLACES 1024
 #define SHARES_OF_REST 2 /* an owner may take this many times what it leaves free */
 #define SHARES_LITTLE 64 /* one part in this many of all is reserved for each owner */
@@ -57,7 +57,7 @@ void shares_force(struct shares *s, uint64_t owner, uint64_t n);
 /* Gives back @n that @owner took. To give back more than was taken is a bug: it aborts a test, and
  * flamed counts it. */
 void shares_give(struct shares *s, uint64_t owner, uint64_t n);
-/* Returns how often that happened to any share. Thread: any. */
+/* Returns how often more was given back than was taken, in all shares. Thread: any. */
 uint64_t shares_miscounted(void);
 /* Returns what @owner has. */
 uint64_t shares_used(const struct shares *s, uint64_t owner);

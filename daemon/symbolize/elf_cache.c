@@ -95,7 +95,7 @@ static void begin_step(struct elf_cache *c, struct elf_reading *r, enum elf_step
     r->step = step;
     if (c->worker && worker_put(c->worker, &r->work))
         return;
-    r->work.run(&r->work); /* without a thread the file is read at once */
+    r->work.run(&r->work); /* without a thread, reads the file at once */
     advance(c, r);
 }
 
@@ -128,7 +128,7 @@ static void finish(struct elf_cache *c, struct elf_reading *r, struct elf_slot *
         if (other->waits && elf_keys_equal(&other->keys, &keys)) {
             other->waits = false;
             read_next(c, other);
-            return; /* the list has changed; the end of @other wakes the next */
+            return; /* the list has changed; the end of @other continues the next reading */
         }
     }
 }
@@ -190,7 +190,7 @@ static void advance(struct elf_cache *c, struct elf_reading *r)
     s = slot_by_print(c, r->print);
     if (!s && r->image)
         s = slot_store(c, r);
-    if (!s) { /* it is gone by now */
+    if (!s) { /* the image is evicted by now */
         r->known_count = 0;
         begin_step(c, r, ELF_STEP_READ);
         return;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ELF files of all processes, each content once: symbols and segments. A stripped file also has
- * the symbols of its separate debug file. A keyed hash of all that is kept of a file decides what
- * is "the same file" (base/siphash.h). A build-id alone does not: a container may copy it from
- * another's file. Symbols take memory of the owner that had them read first (base/memory_budget.h).
- * For a new file, files without recent requests are evicted, or files of an owner that has more.
- * Else the new one is kept without symbols until there is room.
+ * the symbols of its separate debug file. Two files are the same if a keyed hash of all that is
+ * kept of them is equal (base/siphash.h). An equal build-id is not enough: a container may copy it
+ * from another container's file. Symbols take memory of the owner that had them read first
+ * (base/memory_budget.h). For a new file, files without recent requests, or of an owner that has
+ * more, are evicted. If that is not enough, the new file is kept without symbols until there is
+ * room.
  * Thread: the engine's; files are read on another, which may take seconds for a large one.
  */
 #pragma once
@@ -13,14 +14,14 @@
 #include "base/memory_budget.h"
 #include "symbolize/elf_reading.h"
 
-#define ELF_CACHE_READINGS_MAX 128 /* under way at a time, of one owner */
+#define ELF_CACHE_READINGS_MAX 128 /* readings of one owner at a time */
 /* Readings of all owners together, who share them (base/shares.h). */
 #define ELF_CACHE_READINGS_ALL (2 * ELF_CACHE_READINGS_MAX)
 
 /* Refers to an image, which may have been evicted, or to a file that is still being read. */
 struct elf_ref {
     uint32_t slot, serial; /* serial 0: none */
-    uint64_t ticket;       /* of the reading; 0: none */
+    uint64_t ticket;       /* number of the reading; 0: none */
 };
 #define ELF_REF_NULL ((struct elf_ref){ 0 })
 
@@ -45,7 +46,7 @@ int elf_cache_new(size_t files_max, bool background, int wake_fd, struct memory_
 struct elf_cache *elf_cache_free(struct elf_cache *c);
 /*
  * Loads the file behind the mapping @start-@end of @id. Files of one @owner (proc_owner()) delay
- * those of another by one file at most. Return: 0 and *ret; ELF_CACHE_PENDING and *ret, for
+ * files of another owner by one file at most. Return: 0 and *ret; ELF_CACHE_PENDING and *ret, for
  * elf_cache_settle(); a positive outcome of @files (PROC_GONE, BROKER_ABSENT). -errno with @err
  * (not an ELF file, no right, ...; -ETIMEDOUT: its file system does not answer). @files is borrowed
  * for the cache's life. Without a thread of its own, the cache blocks while it reads and sorts

@@ -9,8 +9,8 @@
 
 struct elf_slot {
     struct elf_image *image;    /* owned; NULL: free */
-    uint64_t print;             /* of the file and of its debug file */
-    struct elf_keys keys;       /* of the files of its last reading */
+    uint64_t print;             /* hash of the contents of the file and of its debug file */
+    struct elf_keys keys;       /* keys of the files of its last reading */
     struct elf_headers headers; /* of the file */
     uint64_t owner;             /* the owner that pays for its memory */
     uint64_t used;              /* turn of the last use */
@@ -35,7 +35,8 @@ struct elf_cache {
     uint64_t tried_ns; /* last run of slots_try_again() */
     uint32_t serial;
     struct worker *worker;                                /* NULL: files are read at once */
-    struct elf_reading *readings[ELF_CACHE_READINGS_ALL]; /* the worker's, or waiting for another */
+    struct elf_reading *readings[ELF_CACHE_READINGS_ALL]; /* readings in work, or waiting for
+                                                           * another reading */
     size_t reading_count;
     struct shares places; /* places of readings, by owner */
     uint64_t last_ticket;
@@ -49,8 +50,8 @@ void slot_clear(struct elf_cache *c, struct elf_slot *s);
 struct elf_ref slot_ref(struct elf_cache *c, struct elf_slot *s);
 /* Returns the image with this content; NULL: none. */
 struct elf_slot *slot_by_print(struct elf_cache *c, uint64_t print);
-/* Returns the image of exactly these files; NULL: none. An image without symbols of another owner
- * does not count: this owner's share may have room for them. */
+/* Returns the image of exactly these files; NULL: none. Leaves out an image without symbols of
+ * another owner: the share of @owner may have room for the symbols. */
 struct elf_slot *slot_by_keys(struct elf_cache *c, const struct elf_keys *keys, uint64_t owner);
 /* Returns the headers of the first file of @keys, if it was read before; else NULL. */
 const struct elf_headers *headers_by_keys(const struct elf_cache *c, const struct elf_keys *keys);

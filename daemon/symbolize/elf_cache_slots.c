@@ -3,8 +3,8 @@
 #include "base/list.h"
 #include "symbolize/elf_cache_impl.h"
 
-/* Time without use after which a file gives way to another of the same owner; and to one of any
- * owner. */
+/* Time without use after which a file may be evicted: for a file of the same owner, and for a file
+ * of any owner. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 #define LONG_IDLE_NS (60 * NSEC_PER_SEC)
 #define TRY_AGAIN_NS NSEC_PER_SEC

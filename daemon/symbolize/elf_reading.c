@@ -70,7 +70,7 @@ static int read_all(struct elf_reading *r, struct elf_file *debug, struct symbol
     return k;
 }
 
-/* An image without symbols. NULL: no memory. */
+/* Makes an image without symbols. NULL: no memory. */
 static struct elf_image *image_of(const struct elf_file *f)
 {
     struct elf_image *image = calloc(1, sizeof(*image));
@@ -93,7 +93,7 @@ static bool same_build_id(const struct elf_file *a, const struct elf_file *b)
     return id.n && span_eq(id, elf_file_build_id(b));
 }
 
-/* The one of both debug files that is @r's own; NULL: none. */
+/* Returns the debug file that belongs to the file of @r; NULL: neither does. */
 static struct elf_file *own_debug_file(const struct elf_reading *r)
 {
     _cleanup_(elf_file_closep) struct elf_file *debug = NULL, *link = NULL;
@@ -199,8 +199,8 @@ struct elf_reading *elf_reading_new(int fd, uint64_t owner, const struct symbol_
     return r;
 }
 
-/* Closes one of the reading's files, and gives back the bytes charged for it. The file's own size
- * may differ by now: its owner can seal it, or let it grow. */
+/* Closes one of the reading's files, and gives back the bytes charged for it. The present size of
+ * the file may differ, because its owner can seal it or let it grow. */
 static void drop_file(const struct elf_reading *r, int *fd, uint64_t *copied)
 {
     shares_give(r->copies, r->owner, *copied);

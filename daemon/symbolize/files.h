@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The source of a target's files for symbolize/: the broker, or, in tests, this machine's own
- * files. Each function as its namesake in broker_client/broker.h. Thread: the engine's.
+ * files. Each function is like that with the same name in broker_client/broker.h. Thread: the
+ * engine's.
  */
 #pragma once
 

@@ -29,7 +29,7 @@ static bool file_offset(const struct elf_image *image, uint64_t address, uint64_
     return false;
 }
 
-/* The symbol number @i of both lists, and where it begins. */
+/* Returns symbol number @i of both lists, and its start in *ret_start. */
 static struct span symbol_at(const struct symbol_table *t, size_t i, uint64_t *ret_start)
 {
     if (i < t->count) {
@@ -40,9 +40,9 @@ static struct span symbol_at(const struct symbol_table *t, size_t i, uint64_t *r
     return symbol_alias_name(t, &t->aliases[i - t->count]);
 }
 
-/* The numbers of all symbols of both lists, in the order of their names: so each packed block of
- * names is unpacked once. Each has the place of its name in the upper half. Owned; NULL: no memory.
- */
+/* Returns the numbers of all symbols of both lists, in the order of the places of their names, so
+ * that each packed block of names is unpacked only once. The upper half of an entry is the place of
+ * the name. Owned by the caller; NULL: no memory. */
 static uint64_t *order_by_name(const struct symbol_table *t)
 {
     size_t n = t->count + t->alias_count;

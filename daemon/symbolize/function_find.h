@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds a function of a file by its name: the symbol as it is in the file, or what C++ calls it,
+ * Finds a function of a file by its name: by the symbol in the file, or by its readable C++ name
  * without parameters. Thread: any.
  */
 #pragma once
@@ -14,13 +14,13 @@ struct function_found {
     char symbol[128];    /* of several equal names, one of a single function */
 };
 
-/* Returns whether @path is what a person calls @file: its last part is that, or begins with that
- * and a dot: libc.so is libc.so.6, too. *ret_exact: it is that. */
+/* Returns whether @path is what a person calls @file: the last part is @file, or begins with @file
+ * and a dot, as libc.so.6 for libc.so. *ret_exact: the last part is @file. */
 bool function_file_matches(struct span path, struct span file, bool *ret_exact);
 #define FUNCTIONS_MAX 32 /* in one search */
 /* Finds the functions of @image with the symbols @names, or with symbols that begin with them, in
- * one pass. Of several, takes the first in memory. *ret_offsets: [@count] offsets in the file; 0:
- * none. @count: at most FUNCTIONS_MAX. */
+ * one pass. Of several symbols, takes the first in memory. *ret_offsets: [@count] offsets in the
+ * file; 0: none. @count: at most FUNCTIONS_MAX. */
 void function_find_all(const struct elf_image *image, const char *const *names, size_t count,
                        bool by_prefix, uint64_t *ret_offsets);
 #define FUNCTION_SYMBOLS_MAX 2000 /* mangled ones that may be a name's */

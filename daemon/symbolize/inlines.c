@@ -39,7 +39,7 @@ int inlines_new(const struct symbol_files *files, struct namer *namer, bool back
 
 static void leave(struct work *work)
 {
-    (void)work; /* the worker's list keeps it */
+    (void)work; /* the list of the worker still has the file */
 }
 
 static struct inlines_file *find(const struct inlines *n, uint32_t file)
@@ -299,7 +299,8 @@ static void begin_reading(struct inlines *n, struct inlines_file *f, uint64_t no
         n->worker = NULL;
     if (n->worker && worker_put(n->worker, &f->work))
         return;
-    if (n->background) { /* without a thread it is not read: the engine's thread must not wait */
+    if (n->background) { /* without a thread, names are not read, because the engine's thread must
+                          * not wait */
         f->reading = false;
         f->given_up = true;
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inlined functions and lines at addresses of files, for captures that want them. Keeps the
- * requested addresses, reads the answers on a thread of its own (dwarf/dwarf.h), and keeps them.
- * Costs nothing without requests: a minute after the last one all is freed. Thread: the engine's.
+ * The inlined functions and lines at addresses of files, for captures that want them. Stores the
+ * requested addresses, and reads the answers on a separate thread (dwarf/dwarf.h). Costs nothing
+ * without requests: everything is freed a minute after the last one. Thread: the engine's.
  */
 #pragma once
 

@@ -84,7 +84,7 @@ static void run(struct work *work)
     if (f->job.outcome > 0)
         f->job.outcome = open_dwarf(f);
     if (f->job.outcome < 0 || inlines_file_alt(f).n)
-        return; /* the file that it shares must be opened first */
+        return; /* its shared debug file must be opened first */
     if (f->job.alt_fd >= 0 && !f->job.alt)
         open_alt(f);
     f->job.result_outcome = dwarf_look_up(f->job.dwarf, f->job.asked, f->job.asked_count,
@@ -180,7 +180,7 @@ size_t inlines_file_bytes(const struct inlines_file *f)
     size_t bytes = sizeof(*f) + id_table_bytes(&f->addresses) + intern_bytes(f->strings) +
                    f->answer_cap * sizeof(*f->answers) + f->frame_cap * sizeof(*f->frames);
 
-    if (f->reading) /* the other thread's */
+    if (f->reading) /* the other thread owns them during a reading */
         return bytes;
     return bytes + (f->job.dwarf ? dwarf_bytes(f->job.dwarf) : 0) +
            (f->job.alt ? dwarf_bytes(f->job.alt) : 0);

@@ -13,13 +13,13 @@
 /* The meaning of an address: frames [first, first + count) of the pool. */
 struct java_pc {
     uint64_t key[2];      /* word with JAVA_RETURN_BIT and 0, or Method* and bcp */
-    uint64_t blob, start; /* the code, to be recognised */
-    uint64_t checked_ns;  /* when it was seen to be there last */
+    uint64_t blob, start; /* identifies the code */
+    uint64_t checked_ns;  /* when the code was last seen to exist */
     int32_t compile_id;
     uint32_t first, function; /* function: of an interpreted method */
     uint16_t count;
     uint8_t kind;  /* enum hotspot_code_kind */
-    bool for_good; /* a stub that the VM never frees */
+    bool for_good; /* true: a stub that the VM never frees */
 };
 
 struct java_names {
@@ -79,8 +79,8 @@ static struct java_pc *java_pc_find(struct java_names *j, uint64_t a, uint64_t b
     return j->pcs[at].key[0] == a && j->pcs[at].key[1] == b ? &j->pcs[at] : NULL;
 }
 
-/* Stores the meaning of @pc with its @frames, in place of an entry with the same key, unless a call
- * since @unanswered has had no answer: then a part may be missing, and is read again next time. */
+/* Stores the meaning of @pc with its @frames, in place of an entry with the same key, unless a read
+ * since @unanswered failed: then a part may be missing, so the address is read again next time. */
 static void java_pc_put(struct java_names *j, const struct hotspot_vm *vm, uint64_t unanswered,
                         struct java_pc pc, const uint32_t *frames)
 {
@@ -140,7 +140,7 @@ static enum frame_kind kind_of(const struct hotspot_vm *vm, const struct hotspot
                                                                             : FRAME_C2;
 }
 
-/* The frames of @code at @pc; 0 when it is gone. */
+/* Gets the frames of @code at @pc. Returns their number; 0: the code is freed. */
 static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
                           const struct hotspot_code *code, uint64_t pc, bool is_return_address,
                           uint64_t now_ns, uint32_t ret[JAVA_EXPAND_MAX])
@@ -247,7 +247,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
         return 0;
     if (r == 0 && has_id &&
         ((uint64_t)code.compile_id & UNWIND_ID_MASK) != (word >> UNWIND_PC_BITS & UNWIND_ID_MASK))
-        r = HOTSPOT_NO_CODE; /* other code lies there now */
+        r = HOTSPOT_NO_CODE; /* by now, other code is at that address */
     if (r == 0)
         n = java_expand(j, vm, &code, pc, is_return_address, now_ns, frames);
     if (n || has_id) {
@@ -279,7 +279,7 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
     if (known && known->function == function)
         return j->pool[known->first];
     now = java_methods_function(&j->methods, NULL, method, UINT64_MAX, now_ns);
-    if (!vm || function != now) /* the method is gone, and its bytecode with it */
+    if (!vm || function != now) /* the method is unloaded, with its bytecode */
         return java_frame(j, function, 0, FRAME_INTERPRETED, FRAME_LEAF_RECORDED);
     unanswered = hotspot_vm_unanswered(vm);
     bci = !bcp ? 0 : hotspot_method_bci(vm, method, bcp); /* 0: at its entry */

@@ -3,7 +3,7 @@
  * The names of code that one JVM made: addresses in its code cache and methods in its interpreter,
  * read through hotspot/ and kept. Compiled code is identified by (address, compile id) and kept. An
  * address without a compile id keeps its meaning for JAVA_CODE_TRUST_NS only. Each call passes the
- * VM, which may be gone (NULL): earlier results still answer. Thread: the engine's.
+ * VM, or NULL after its end: then earlier results are used. Thread: the engine's.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 
 /* The method at an address, and the one that was there before. */
 struct java_method {
-    uint64_t stamp, first_ns, checked_ns; /* when it was read first, and last */
+    uint64_t stamp, first_ns, checked_ns; /* when the method was first read, and last read */
     uint64_t before_ns;                   /* when @before was read last */
     uint64_t asked_ns;                    /* when the route of a method here was asked for last */
     uint32_t function, before;
@@ -167,7 +167,8 @@ uint32_t java_methods_function(struct java_methods *t, struct hotspot_vm *vm, ui
         return java_method_then(known, at_ns);
     if (!vm || !method)
         return 0;
-    if (hotspot_method_read(vm, method, &m) != 0) /* gone: a moment ago it may have been there */
+    if (hotspot_method_read(vm, method, &m) != 0) /* the method is unloaded, but may have existed a
+                                                   * moment ago */
         return known && at_ns - known->checked_ns < now_ns - at_ns ? known->function : 0;
     stamp = java_stamp(&m);
     if (known && known->stamp == stamp) {

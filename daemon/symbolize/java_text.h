@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The JVM's internal forms of names as a person writes them, and names that differ in each run made
- * one. Takes and gives raw modified UTF-8, to be cleaned afterwards. Pure; thread: any.
+ * Converts the JVM's internal names to readable ones, and drops parts that differ in each run.
+ * Takes and returns raw modified UTF-8, to be cleaned afterwards. Pure; thread: any.
  *
- * Made one: what the JVM appends to the names of hidden and anonymous classes. That is
+ * Dropped: what the JVM appends to the names of hidden and anonymous classes. That is
  * "Foo$$Lambda$14/0x0000000800c03000" up to JDK 20, "Foo$$Lambda/0x...", "Foo+0x..." in memory,
  * "Foo$$Lambda$14/1234567" in JDK 8. Also the numbers of lambda classes and of generated reflection
  * accessors ("GeneratedMethodAccessor123"). Kept: "$Proxy12", "Foo$1", "$$SpringCGLIB$$0",
- * "lambda$main$0": their numbers tell different code apart.
+ * "lambda$main$0": their numbers distinguish different code.
  */
 #pragma once
 

@@ -12,7 +12,7 @@
 
 struct kernel_names;
 
-/* Borrows all (@namer: NULL: symbols stay raw). A list that cannot be read is no error here:
+/* Borrows all (@namer: NULL: symbols stay raw). An unreadable list is not an error here:
  * kernel_names_problem() gives the reason. 0 or -ENOMEM. */
 int kernel_names_new(const struct symbol_files *files, struct frame_table *frames,
                      struct namer *namer, struct kernel_names **ret);

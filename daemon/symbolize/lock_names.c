@@ -14,7 +14,7 @@
 #define STRANGE_MAX 1024
 #define OWNERS_REST 20 /* after a reading of t ns at least 20 t pass before the next */
 
-/* The ways in which a thread waits; frame_kind: as waits of any event are shown. */
+/* The ways in which a thread waits. */
 enum lock_kind { LOCK_MONITOR, LOCK_NOTIFY, LOCK_LOCK, LOCK_CONDITION, LOCK_PARK, LOCK_KINDS };
 static const struct {
     const char *name;
@@ -66,7 +66,7 @@ static uint32_t frame_of(struct lock_names *n, uint32_t name, enum frame_kind ki
     return id;
 }
 
-/* The clean string of @raw, a name of the VM. */
+/* Returns the string of the cleaned @raw, a name from the VM. */
 static uint32_t clean_string(struct lock_names *n, struct span raw)
 {
     return frame_table_clean(n->frames, raw, TEXT_MODIFIED_UTF8);
@@ -139,7 +139,7 @@ static void read_class(struct lock_names *n, struct hotspot_vm *vm, uint64_t kla
     c->owner_known = found.owner_known;
 }
 
-/* The class of @word, if it has a name; NULL: none. */
+/* Returns the class of @word, if it has a name; NULL: none. */
 static const struct class_entry *class_of(struct lock_names *n, struct hotspot_vm *vm,
                                           uint64_t word, uint64_t now_ns)
 {
@@ -157,7 +157,7 @@ static const struct class_entry *class_of(struct lock_names *n, struct hotspot_v
 
 /* ---- owners ---- */
 
-/* Returns the entry of @o, new or known. NULL: no room. */
+/* Finds or adds the entry of @o. NULL: no room. */
 static struct owner_entry *owner_entry(struct lock_names *n, const struct hotspot_thread *o)
 {
     uint32_t at;
@@ -233,8 +233,8 @@ static struct owner_entry *find_entry(const struct lock_names *n, uint64_t word)
     return FIRST_OF(i, n->owners, n->owner_count, is_of(&n->owners[i], word));
 }
 
-/* The frame of the owner; 0: not known. Where one has ended since, another may be in its place. A
- * thread may have another name after a while: it alone is read again. */
+/* Returns the frame of the owner; 0: not known. If the owner has ended, its entry may be that of
+ * another thread. A thread may be renamed, so an old entry is read again. */
 static uint32_t find_owner(struct lock_names *n, struct hotspot_vm *vm, uint64_t word,
                            uint64_t now_ns)
 {
@@ -253,8 +253,8 @@ static uint32_t find_owner(struct lock_names *n, struct hotspot_vm *vm, uint64_t
     return e ? e->frame : 0;
 }
 
-/* Returns true if the VM's list lacked @word a short while ago. That is so for owners that are
- * virtual threads. */
+/* Returns true if the VM's list lacked @word a short while ago, as for owners that are virtual
+ * threads. */
 static bool is_strange(const struct lock_names *n, uint64_t word, uint64_t now_ns)
 {
     uint32_t second;

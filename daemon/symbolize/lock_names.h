@@ -9,11 +9,12 @@
 #include "profile/frame.h"
 #include "sample/sample_abi.h"
 
-#define LOCK_CLASSES_MAX (1u << 14)             /* of one JVM; when full, all is read again */
-#define LOCK_CLASS_TRUST_NS NSEC_PER_SEC        /* how long a class is not read again */
-#define LOCK_OWNERS_MIN_NS (50 * NSEC_PER_MSEC) /* between two readings of the VM's list */
-#define LOCK_OWNERS_TRUST_NS NSEC_PER_SEC       /* how long an owner's name is not read again */
-#define LOCK_OWNERS_STRANGE_S 10 /* how long it is not read for an owner that it did not have */
+#define LOCK_CLASSES_MAX (1u << 14)      /* of one JVM; when full, all is read again */
+#define LOCK_CLASS_TRUST_NS NSEC_PER_SEC /* how long a class is not read again */
+/* shortest time between two readings of the VM's list */
+#define LOCK_OWNERS_MIN_NS (50 * NSEC_PER_MSEC)
+#define LOCK_OWNERS_TRUST_NS NSEC_PER_SEC /* how long an owner's name is not read again */
+#define LOCK_OWNERS_STRANGE_S 10 /* how long the list is not read for an owner that it lacked */
 
 struct lock_names;
 

@@ -21,7 +21,7 @@ struct perf_map {
     uint64_t next_ns, missed_ns;   /* next reading; next one for missing code */
     struct symbol_builder entries; /* the worker's while @reading, as the fields around it */
     struct symbol_table symbols;
-    uint64_t size;                /* of the file, at the begin of the reading */
+    uint64_t size;                /* size of the file at the begin of the reading */
     bool longer;                  /* the file was larger than max_bytes */
     bool changed;                 /* the last reading changed the symbols */
     bool reading;                 /* this and the members below: the engine's */

@@ -80,8 +80,8 @@ uint64_t resolver_owner(struct resolver *r)
     return r->owner;
 }
 
-/* Returns the interned readable name of @s; 0: it is coming. *ret_lasting: the name is final and
- * kept. */
+/* Returns the interned readable name of @s; 0: the name is not known yet. *ret_lasting: the name is
+ * final and kept. */
 static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const struct symbol *s,
                                bool *ret_lasting)
 {
@@ -112,7 +112,7 @@ static uint32_t perf_map_text_id(struct resolver *r, const struct symbol *s)
     return *kept;
 }
 
-/* "libfoo.so+0x1a2b". */
+/* Returns the frame with the name "libfoo.so+0x1a2b". */
 static uint32_t offset_frame(struct resolver *r, const struct mapping *m, uint32_t module,
                              uint64_t offset)
 {

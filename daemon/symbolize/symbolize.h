@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of symbolize/: raw frames of a sample in, ids of named frames (profile/frame.h) out. One
- * resolver per process image; ELF files are read once per build-id and shared; kernel symbols once.
+ * The interface of symbolize/: converts raw frames of a sample to ids of named frames
+ * (profile/frame.h). One resolver per process image; ELF files are read once per build-id and
+ * shared; kernel symbols once.
  * Thread: the engine's.
  */
 #pragma once
@@ -47,21 +48,21 @@ const struct naming_gaps *symbolizer_gaps(const struct symbolizer *s, const stru
 /* Begins to read the symbols of the files of @p. Call before @p is sampled the first time. Waits
  * for the readings until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
-/* As resolver_functions() of @p. */
+/* Does the same as resolver_functions() for @p. */
 int symbolizer_functions(struct symbolizer *s, struct process *p, uint64_t from,
                          const char *const *prefixes, size_t count, uint64_t *ret_offsets,
                          uint64_t *ret_start, uint64_t *ret_end);
 struct function_found;
-/* As resolver_function() of @p. */
+/* Does the same as resolver_function() for @p. */
 int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
                         struct function_found *ret);
-/* As resolver_mapped() of @p. */
+/* Does the same as resolver_mapped() for @p. */
 int symbolizer_mapping(struct symbolizer *s, struct process *p, uint64_t from, struct mapping *ret,
                        uint64_t *ret_end);
 /* Reads the mappings of @p again, because the broker found none at an expected place. Profilers
  * that write to the code of libjvm.so, such as async-profiler, cut its mappings in pieces. */
 void symbolizer_read_maps(struct symbolizer *s, struct process *p);
-/* As resolver_library() of @p. */
+/* Does the same as resolver_library() for @p. */
 int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
                        const char *const *names, size_t count, uint64_t *ret_offsets,
                        uint64_t *ret_start, uint64_t *ret_end);

@@ -13,8 +13,8 @@
 #define THREADS_MISSED_MAX (THREADS_MISSED + 4)
 #define THREADS_STEADY 10 /* equal lookups in a row, after which a name is trusted longer */
 #define THREADS_REST 20   /* after a reading of t ns at least 20 t pass before the next */
-/* Names that may be read one by one between two readings of the list: so many and a share of the
- * list. More are cheaper to read as a list. */
+/* Names that may be read singly between two readings of the list: this many, plus a share of the
+ * list. Reading the list is cheaper for more names. */
 #define THREADS_SINGLES 4
 #define THREADS_SINGLES_SHARE 16
 
@@ -22,7 +22,8 @@ struct thread_entry {
     uint64_t until_ns;  /* time of the next lookup; a changed comm causes one too */
     uint64_t missed_ns; /* read_ns of the list of the last lookup */
     uint32_t name;
-    uint8_t missed;      /* lists without it, with this comm; up to THREADS_MISSED_MAX */
+    uint8_t missed;      /* number of lists that lacked it, with this comm; up to
+                          * THREADS_MISSED_MAX */
     uint8_t steady;      /* lookups in a row that gave the same name */
     bool agreed;         /* its name once matched the kernel's, so a new comm means a new name */
     uint64_t changed_ns; /* last change of the kernel's name */
