@@ -116,6 +116,7 @@ static int find_mark(struct api *api, const struct target_selector *t, uint64_t 
     q.newest_first = true;
     if (r == 0)
         r = history_marks(api->engine.history, &q, see, f, &left_out, err);
+    r = past_filter_refuse(&filter, r, err);
     past_filter_deinit(&filter);
     if (r == 0)
         *ret = choose(f);

@@ -239,6 +239,8 @@ int services_add_past(struct api *api, const struct viewer *v, json_t *ret, stru
         r = history_images(api->engine.history, &q, see_image, &s, err);
     if (r == 0 && api->engine.history)
         r = history_marks(api->engine.history, &q, see_mark, &s, &left_out, err);
+    if (r == 0)
+        r = matcher_set_refuse_spent(s.filter.seen, err);
     json_object_set_new(ret, "ended_left_out", json_integer((json_int_t)s.ended.left_out));
     json_object_set_new(ret, "marks_left_out",
                         json_integer((json_int_t)(s.marks.left_out + left_out)));

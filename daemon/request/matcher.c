@@ -298,9 +298,12 @@ static bool holds(const struct matcher *m, struct match *regex, const struct mat
     return found == (m->op == MATCHER_IS || m->op == MATCHER_LIKE);
 }
 
+/* Matchers without a regular expression come first: so names of processes that these leave out
+ * spend no steps. */
 bool matcher_set_holds(const struct matcher_set *s, const struct matcher_values *v)
 {
-    return ALL_OF(i, s->list.count, holds(&s->list.items[i], s->regex[i], v));
+    return ALL_OF(i, s->list.count, s->regex[i] || holds(&s->list.items[i], NULL, v)) &&
+           ALL_OF(i, s->list.count, !s->regex[i] || holds(&s->list.items[i], s->regex[i], v));
 }
 
 bool matcher_set_share_is_spent(const struct matcher_set *s)

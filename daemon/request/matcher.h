@@ -59,8 +59,8 @@ struct matcher_values {
     const char *main, *pod, *pod_uid, *pod_namespace, *container, *container_id, *service;
     uint64_t payer; /* process_payer(); 0: not known */
 };
-/* Returns whether all matchers hold. One that exceeds its time (match_name()) does not,
- * negated or not. */
+/* Returns whether all matchers hold. One that exceeds its time (match_name()) does not, negated or
+ * not. Regular expressions are tried last. */
 bool matcher_set_holds(const struct matcher_set *s, const struct matcher_values *v);
 /* Returns whether a matcher may miss names of an owner, as match_share_is_spent(). @s may be
  * NULL. */

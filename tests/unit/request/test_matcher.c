@@ -157,6 +157,31 @@ START_TEST(a_slow_name_matches_nothing)
 }
 END_TEST
 
+/* Names of processes that another matcher leaves out spend no steps of a regular expression. */
+START_TEST(names_of_others_spend_nothing)
+{
+    static const char TEXT[] = "{main=~\"(a+)+\",namespace=\"team-a\",pod!=\"old\"}";
+    struct matcher_list list = { .count = 0 };
+    struct matcher_set *set = NULL;
+    struct error err = ERROR_NULL;
+    char name[64];
+
+    ck_assert_int_eq(matchers_parse(span_of(TEXT), &list, &err), 0);
+    ck_assert_int_eq(matcher_set_new(&list, &set, &err), 0);
+    matchers_clear(&list);
+    for (size_t k = 0; k < 2000; k++) {
+        snprintf(name, sizeof(name), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac%zu", k);
+        ck_assert(!matcher_set_holds(
+            set, &(struct matcher_values){ name, "", "", "evil", "", "", "", 1 + k % 16 }));
+    }
+    ck_assert_uint_eq(matcher_set_slow_names(set), 0);
+    ck_assert_int_eq(matcher_set_refuse_spent(set, &err), 0);
+    ck_assert(
+        matcher_set_holds(set, &(struct matcher_values){ "aaa", "", "", "team-a", "", "", "", 7 }));
+    matcher_set_free(set);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("matcher");
@@ -164,6 +189,7 @@ int main(void)
     tcase_add_loop_test(tc, reads_matchers, 0, ARRAY_SIZE(MATCHERS));
     tcase_add_loop_test(tc, matches_a_process, 0, ARRAY_SIZE(HOLDS));
     tcase_add_loop_test(tc, a_slow_name_matches_nothing, 0, 2);
+    tcase_add_test(tc, names_of_others_spend_nothing);
     tcase_set_timeout(tc, 60);
     return suite_run_case("matcher", tc);
 }
