@@ -12,6 +12,9 @@
 /* Memory for a reading: of the symbols of a file, or of its rules to unwind. */
 #define READING_MAX_BYTES ((size_t)48 << 20)
 
+/* A file with fewer bytes of rules is read at once: stacks of its process are cut until then. */
+#define READING_SMALL_BYTES ((size_t)4 << 20)
+
 /* Waits until no other thread reads, nor has waited for longer. */
 void reading_turn_begin(void);
 void reading_turn_end(void);

@@ -7,6 +7,7 @@
 #include "unwind_tables/ehframe.h"
 
 #include "base/cleanup.h"
+#include "base/reading_turn.h"
 #include "elf/image_code.h"
 #include "unwind_tables/image_rows.h"
 #include "unwind_tables/musl_rows.h"
@@ -157,15 +158,11 @@ static void clamp_section(const struct elf *e, struct ehframe_segment *s)
     s->bytes = s->offset > e->bytes ? 0 : MIN(s->bytes, e->bytes - s->offset);
 }
 
-static int read_frames(const struct elf *e, const struct ehframe_segment *s,
-                       struct ehframe_table *t, struct error *err)
+static int read_rows(const struct elf *e, const struct ehframe_segment *s, struct ehframe_table *t)
 {
     char *bytes;
     int r;
 
-    if (s->bytes > EHFRAME_MAX_BYTES)
-        return error_set(err, -EFBIG, "an .eh_frame of %llu bytes is too large",
-                         (unsigned long long)s->bytes);
     bytes = malloc(s->bytes + 1);
     if (!bytes)
         return -ENOMEM;
@@ -173,6 +170,23 @@ static int read_frames(const struct elf *e, const struct ehframe_segment *s,
             ?: ehframe_parse((struct span){ bytes, s->bytes }, s->vaddr, CFA_HOST, t);
     free(bytes);
     ehframe_tidy(t);
+    return r;
+}
+
+static int read_frames(const struct elf *e, const struct ehframe_segment *s,
+                       struct ehframe_table *t, struct error *err)
+{
+    bool waits = s->bytes >= READING_SMALL_BYTES;
+    int r;
+
+    if (s->bytes > EHFRAME_MAX_BYTES)
+        return error_set(err, -EFBIG, "an .eh_frame of %llu bytes is too large",
+                         (unsigned long long)s->bytes);
+    if (waits)
+        reading_turn_begin();
+    r = read_rows(e, s, t);
+    if (waits)
+        reading_turn_end();
     return r < 0 ? error_code(err, r, "cannot read the .eh_frame of an ELF file") : 0;
 }
 

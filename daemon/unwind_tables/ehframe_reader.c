@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/memfd_copy.h"
-#include "base/reading_turn.h"
 #include "base/worker.h"
 
 #define READER_QUEUE_MAX 1024 /* files; owners share them */
@@ -34,9 +33,7 @@ static void job_run(struct work *w)
 {
     struct reader_job *j = (struct reader_job *)w;
 
-    reading_turn_begin();
     j->result.outcome = ehframe_read(j->fd, &j->result.table, NULL);
-    reading_turn_end();
     j->fd = close_fd(j->fd);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/list.h"
+#include "base/reading_turn.h"
 #include "elf/musl_start.h"
 
 static bool enters(image_read_fn read, const void *file, const struct ehframe_segment *code,
@@ -55,22 +56,35 @@ static void add_rows(struct ehframe_table *t, const struct musl_rules *rules)
     }
 }
 
+static int read_rules(image_read_fn read, const void *file, const struct ehframe_segment *code,
+                      uint64_t entry, struct musl_rules *ret)
+{
+    _cleanup_free_ char *bytes = malloc(code->bytes);
+
+    if (!bytes)
+        return -ENOMEM;
+    return read(file, code->offset, bytes, code->bytes)
+               ?: musl_read((struct span){ bytes, code->bytes }, code->vaddr, entry, ret);
+}
+
 int musl_rows_add(image_read_fn read, const void *file, const struct ehframe_segment *code,
                   uint64_t entry, struct ehframe_table *t)
 {
     _cleanup_free_ struct musl_rules *rules = NULL;
-    _cleanup_free_ char *bytes = NULL;
+    bool waits = code->bytes >= READING_SMALL_BYTES;
     struct unwind_row *rows;
     int r;
 
     if (!t->count || code->bytes > MUSL_CODE_MAX_BYTES || !enters(read, file, code, entry))
         return 0;
     rules = malloc(sizeof(*rules));
-    bytes = malloc(code->bytes);
-    if (!rules || !bytes)
+    if (!rules)
         return -ENOMEM;
-    r = read(file, code->offset, bytes, code->bytes)
-            ?: musl_read((struct span){ bytes, code->bytes }, code->vaddr, entry, rules);
+    if (waits)
+        reading_turn_begin();
+    r = read_rules(read, file, code, entry, rules);
+    if (waits)
+        reading_turn_end();
     if (r < 0 || !rules->count || t->count + rules->count > EHFRAME_ROWS_MAX)
         return r;
     rows = reallocarray(t->rows, t->count + rules->count, sizeof(*rows));

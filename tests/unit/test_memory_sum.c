@@ -10,9 +10,11 @@
 #include "serve/serve_impl.h"
 #include "unwind_tables/ehframe_reader.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
@@ -207,27 +209,58 @@ START_TEST(the_longest_wait_has_the_next_turn)
 }
 END_TEST
 
-/* Rules to unwind are read in turns with symbols, and fit into the same memory. */
-START_TEST(rules_to_unwind_have_their_turn)
+/* Writes this program's ELF header with an .eh_frame of @bytes zeros. Returns the file. */
+static int write_frames(uint64_t bytes)
+{
+    static const char NAMES[] = "\0.eh_frame";
+    Elf64_Shdr sections[3] = {
+        [1] = { .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = 4096, .sh_size = bytes },
+        [2] = { .sh_type = SHT_STRTAB, .sh_offset = 1024, .sh_size = sizeof(NAMES) },
+    };
+    int fd = memfd_create("frames", MFD_CLOEXEC), own = open("/proc/self/exe", O_RDONLY);
+    Elf64_Ehdr head;
+
+    ck_assert_int_eq(read(own, &head, sizeof(head)), sizeof(head));
+    close(own);
+    head.e_phnum = 0;
+    head.e_shoff = 512;
+    head.e_shnum = ARRAY_SIZE(sections);
+    head.e_shstrndx = 2;
+    ck_assert_int_eq(ftruncate(fd, (off_t)(4096 + bytes)), 0);
+    ck_assert_int_eq(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
+    ck_assert_int_eq(pwrite(fd, sections, sizeof(sections), 512), sizeof(sections));
+    ck_assert_int_eq(pwrite(fd, NAMES, sizeof(NAMES), 1024), sizeof(NAMES));
+    return fd;
+}
+
+static void check_result(struct reader *reader, uint64_t ticket)
+{
+    struct reader_result result;
+
+    ck_assert(reader_wait(reader, clock_monotonic_ns() + 120 * NSEC_PER_SEC));
+    ck_assert(reader_take(reader, &result));
+    ck_assert_int_eq(result.outcome, 0);
+    ck_assert_uint_eq(result.ticket, ticket);
+    ehframe_deinit(&result.table);
+}
+
+/* Large rules to unwind are read in turns with symbols, and fit into the same memory. Small ones do
+ * not wait: without them stacks are cut. */
+START_TEST(large_rules_to_unwind_have_their_turn)
 {
     struct reader *reader = NULL;
     struct reader_job *job;
-    struct reader_result result;
 
     ck_assert_uint_le(EHFRAME_MAX_BYTES + EHFRAME_ROWS_MAX * sizeof(struct unwind_row),
                       READING_MAX_BYTES);
     ck_assert_int_eq(reader_new(/* wake_fd= */ -1, &memory.copies, &reader), 0);
     reading_turn_begin();
-    ck_assert_int_eq(
-        reader_put(reader, 1, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), /* ticket= */ 1, &job),
-        0);
+    ck_assert_int_eq(reader_put(reader, 1, write_frames(READING_SMALL_BYTES / 2), 1, &job), 0);
+    check_result(reader, 1);
+    ck_assert_int_eq(reader_put(reader, 1, write_frames(READING_SMALL_BYTES), 2, &job), 0);
     ck_assert(!reader_wait(reader, clock_monotonic_ns() + 50 * NSEC_PER_MSEC));
     reading_turn_end();
-    ck_assert(reader_wait(reader, clock_monotonic_ns() + 120 * NSEC_PER_SEC));
-    ck_assert(reader_take(reader, &result));
-    ck_assert_int_eq(result.outcome, 0);
-    ck_assert_uint_gt(result.table.count, 0);
-    ehframe_deinit(&result.table);
+    check_result(reader, 2);
     reader_free(reader);
     ck_assert(!reading_turn_taken());
 }
@@ -245,6 +278,6 @@ int main(void)
     tcase_add_test(tc, names_take_what_they_are_charged);
     tcase_add_test(tc, all_that_is_kept_is_one_sum);
     tcase_add_test(tc, the_longest_wait_has_the_next_turn);
-    tcase_add_test(tc, rules_to_unwind_have_their_turn);
+    tcase_add_test(tc, large_rules_to_unwind_have_their_turn);
     return suite_run_case("memory_sum", tc);
 }
