@@ -17,7 +17,7 @@
 #define CONTEXT_ATTRIBUTES_MAX 32 /* attributes of a record that one search reads */
 #define CONTEXT_DTV_WORDS_MAX 2   /* words in an entry of a thread's table of modules: glibc's */
 #define CONTEXT_NODES_MAX 8       /* nodes of a HashMap's bucket that one search reads */
-#define CONTEXT_KEY_BYTES 64      /* of the longest key in an array of keys */
+#define CONTEXT_KEY_BYTES 64      /* bytes of the longest key in an array of keys */
 #define CONTEXT_TABLE_MAX 65536   /* entries of the largest table */
 #define CONTEXT_MOVES_MAX 512     /* reads of ZGC's forwarding data by one path */
 #define CONTEXT_NAME_BYTES 128
@@ -41,9 +41,10 @@ enum context_op {
     CONTEXT_TEXT, /* text `key` (enum context_text; CONTEXT_NAME_MORE) = the java.lang.String at
                    * from */
     CONTEXT_SKIP, /* always fails */
-    CONTEXT_VARIABLE,  /* to = the pointer in the thread-local variable at `key`, which may be
-                        * negative. `from` 0: from the thread pointer on. Else in the thread's data
-                        * of module `offset`; an entry of its table of modules has `from` words */
+    CONTEXT_VARIABLE,  /* to = the pointer in a thread-local variable, which is `key` bytes (may be
+                          negative) from its base. `from` 0: the base is the thread pointer. Else it
+                          is the thread's data of module `offset`; an entry in the thread's table of
+                          modules has `from` words */
     CONTEXT_RECORD,    /* the ids = those of the record at from (struct context_record) */
     CONTEXT_ATTRIBUTE, /* text `offset` (as `key` of CONTEXT_TEXT) = attribute `key` of the record
                         * at from. Never fails */
@@ -52,11 +53,11 @@ enum context_op {
 
 /* Which text of the result a step fills. */
 enum context_text { CONTEXT_TRACE, CONTEXT_SPAN, CONTEXT_ROOT, CONTEXT_NAME, CONTEXT_TEXTS };
-#define CONTEXT_NAME_MORE CONTEXT_TEXTS /* the name, behind a first part and a blank */
+#define CONTEXT_NAME_MORE CONTEXT_TEXTS /* a further part of the name, appended after a blank */
 
-/* The ids are 16 words: 8 of the trace, 4 of the current span, 4 of the root span. A text fills
- * them with hexadecimal digits of one byte each, in JDK 8 of two; a number has only the first ones.
- */
+/* The ids are 16 words: 8 of the trace, 4 of the current span, 4 of the root span. An id that is a
+ * text fills its words with hexadecimal digits of one byte each (JDK 8: two bytes). An id that is a
+ * number uses only the first of its words. */
 #define CONTEXT_TRACE_WORD 0
 #define CONTEXT_SPAN_WORD 8
 #define CONTEXT_ROOT_WORD 12
@@ -67,16 +68,16 @@ enum context_ids {
     CONTEXT_IDS_HEX,    /* texts */
     CONTEXT_IDS_WORDS,  /* numbers: the trace's high half and low half, and each span */
     CONTEXT_IDS_NONE,   /* no hexadecimal ids: only the name counts */
-    CONTEXT_IDS_LOG,    /* texts that a program has put into its log's context; it may do without */
-    CONTEXT_IDS_KEYS,   /* the same under keys of the configuration: a trace or a name suffices */
+    CONTEXT_IDS_LOG,    /* texts in the log's context; a program may put none there */
+    CONTEXT_IDS_KEYS,   /* as CONTEXT_IDS_LOG, under configured keys: a trace or a name suffices */
     CONTEXT_IDS_RECORD, /* bytes, the highest first; the root as text. A name suffices, too. The
                          * texts are UTF-8 */
     CONTEXT_IDS_KINDS,
 };
 
-/* How a collector that copies objects while threads run notes in an object that it has a copy. */
+/* How an object shows that a collector has copied it while threads run. */
 enum context_forwards {
-    CONTEXT_FORWARDS_NONE, /* it does not, or other references lead to the copy (ZGC) */
+    CONTEXT_FORWARDS_NONE, /* not at all, or other references lead to the copy (ZGC) */
     CONTEXT_FORWARDS_MARK, /* the lowest two bits of the mark word are 1 */
     CONTEXT_FORWARDS_WORD, /* the word before the object is not its own address */
     CONTEXT_FORWARDS_KINDS,
@@ -90,7 +91,7 @@ struct context_step {
 
 /* A path, and where java.base keeps the members that its steps pass; offsets in bytes. */
 struct context_path {
-    uint32_t exec_id;       /* of the process image, as in struct sample_record; 0: any */
+    uint32_t exec_id;       /* exec id of the process image, as in struct sample_record; 0: any */
     uint16_t step_count;    /* 1 to CONTEXT_STEPS_MAX; 0: no path */
     uint8_t ids;            /* enum context_ids */
     uint8_t mark_shift;     /* compact headers: the shift from the mark word to the class word; else
@@ -106,7 +107,7 @@ struct context_path {
     uint16_t node_hash, node_value, node_next; /* of HashMap.Node */
     uint16_t moves;       /* 1: the VM runs ZGC, which moves objects while threads run */
     uint16_t forwards;    /* enum context_forwards */
-    uint64_t stack_start; /* of the program, by which the broker has identified it: proc_stat's */
+    uint64_t stack_start; /* proc_stat's stack_start, by which the broker identifies the program */
     struct context_step steps[CONTEXT_STEPS_MAX];
 };
 
@@ -135,7 +136,8 @@ struct sample_context {
  * attributes: index of the name, length, and as many bytes. */
 struct context_record {
     uint64_t trace[2], span; /* bytes, the highest first */
-    uint8_t valid;           /* 1: the record is; else the thread has none, or changes it */
+    uint8_t valid; /* 1: the record is valid; else the thread has no request, or is changing the
+                      record */
     uint8_t flags;
     uint16_t attributes_bytes;
 };
@@ -149,7 +151,7 @@ struct context_work {
     uint64_t at[CONTEXT_REGISTERS];
     uint64_t thread;             /* the JavaThread */
     uint64_t pointer;            /* the thread pointer */
-    uint64_t table, want, found; /* of the current search */
+    uint64_t table, want, found; /* table, wanted value and result of the current search */
     uint64_t begun_ns;           /* when the walk began */
     uint64_t bad; /* ZGC's bad mask: bits of references that may be older than a move */
     uint64_t object;
@@ -162,7 +164,7 @@ struct context_work {
     uint32_t nth;
     uint32_t moves;    /* reads of ZGC's forwarding data so far */
     uint32_t fault;    /* 1: memory was unreadable or had no valid content */
-    uint16_t forwards; /* the path's */
+    uint16_t forwards; /* enum context_forwards of the path */
     uint16_t copied;   /* 1: an object of the path has a copy */
     uint16_t torn;     /* 1: ZGC has begun another phase during the walk, or may have */
     uint16_t zero[3];

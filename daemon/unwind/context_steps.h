@@ -76,7 +76,8 @@ UNWIND_INLINE bool context_forwarded(struct context_work *w, const struct unwind
     return false;
 }
 
-/* Returns @object. Sets w->copied if it has a copy: the program may have changed that one since. */
+/* Returns @object. Sets w->copied if the object has a copy, which the program may have changed
+ * since. */
 UNWIND_INLINE uint64_t context_uncopied(struct context_work *w, uint64_t object)
 {
     if (object && w->forwards == CONTEXT_FORWARDS_MARK && (context_load(w, object, 8) & 3) == 3)
@@ -186,8 +187,8 @@ UNWIND_FUNCTION int context_node(struct context_work *w, struct context_path *pa
     return 0;
 }
 
-/* Copies @n bytes at @at to @to, but @max, a power of two, at most. Return: false if they cannot be
- * read. */
+/* Copies the @n bytes at @at to @to, but at most @max, a power of two. Return: false if they cannot
+ * be read. */
 UNWIND_INLINE bool context_copy(struct context_work *w, void *to, const uint32_t max, uint64_t at,
                                 uint64_t n)
 {
@@ -351,7 +352,7 @@ UNWIND_INLINE uint64_t context_map(struct context_work *w, struct context_path *
             return w->found;
     }
     if (w->table)
-        w->fault = 1; /* the wanted node may be behind */
+        w->fault = 1; /* the wanted node may be behind those that were read */
     return 0;
 }
 
@@ -371,7 +372,7 @@ UNWIND_INLINE uint64_t context_key(struct context_work *w, struct context_path *
             break;
     }
     if (i == CONTEXT_PAIRS_MAX && context_has_key_at(w, path, p, (uint32_t)i))
-        w->fault = 1; /* the wanted one may be behind */
+        w->fault = 1; /* the wanted key may be behind those that were read */
     if (!w->found)
         return 0;
     i = w->found - (keys != values);

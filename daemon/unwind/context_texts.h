@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The steps that fill in texts of a request: from objects of the heap, and from a thread's record.
- * OpenTelemetry's OTEP 4947 has a thread-local variable point to it. The end of
- * unwind/context_steps.h, which includes it.
+ * A thread-local variable points to this record (OpenTelemetry's OTEP 4947). unwind/context_steps.h
+ * includes this file at its end.
  */
 #pragma once
 
 #include "unwind/frames.h"
 
-/* Puts a blank behind the name so far, for a further part that is @wide. Returns where that part
- * begins; 0: it replaces the name, which has none, or other characters, or no room. */
+/* Appends a blank to the name, for a further part. @wide: that part has two bytes a character.
+ * Returns where the part begins. Returns 0 if the part replaces the name, which is empty, full, or
+ * has characters of another width. */
 UNWIND_INLINE uint64_t context_behind(struct context_work *w, bool wide)
 {
     uint64_t n = w->out.bytes[CONTEXT_NAME];
@@ -24,7 +25,7 @@ UNWIND_INLINE uint64_t context_behind(struct context_work *w, bool wide)
     return n + (wide ? 2 : 1);
 }
 
-/* Copies the @n bytes at @at to text @text of the result, or the first of them. Returns whether the
+/* Copies the @n bytes at @at, or as many as fit, to text @text of the result. Returns whether the
  * text has any bytes. Not static in BPF, as context_probe(). */
 UNWIND_FUNCTION int context_text_at(struct context_work *w, uint32_t text, uint64_t at, uint64_t n,
                                     uint32_t wide)
@@ -85,8 +86,8 @@ UNWIND_FUNCTION int context_string(struct context_work *w, struct context_path *
 
 /* ---- a thread's record ---- */
 
-/* Returns the pointer in the thread-local variable of step @s; 0: none, or the thread has none of
- * its module's data yet. */
+/* Returns the pointer in the thread-local variable of step @s; 0: the pointer is null, or the
+ * thread has no data of that module yet. */
 UNWIND_INLINE uint64_t context_variable(struct context_work *w, const struct context_step *s)
 {
     uint64_t base = w->pointer;
@@ -121,8 +122,8 @@ UNWIND_FUNCTION int context_record(struct context_work *w, uint64_t from)
     return 1;
 }
 
-/* Passes one attribute of the record, at w->table, and notes it if it is the wanted one. Returns 1
- * at the end of the attributes. Not static in BPF, as context_probe(). */
+/* Passes one attribute of the record, at w->table, and stores its place if it is the wanted one.
+ * Returns 1 at the end of the attributes. Not static in BPF, as context_probe(). */
 UNWIND_FUNCTION int context_pass_attribute(struct context_work *w)
 {
     uint32_t head, bytes;
@@ -142,7 +143,7 @@ UNWIND_FUNCTION int context_pass_attribute(struct context_work *w)
     return 0;
 }
 
-/* Copies attribute @index of the record at @from, of several the last, to text @text. Not static in
+/* Copies the last attribute with index @index of the record at @from to text @text. Not static in
  * BPF, as context_probe(). */
 UNWIND_FUNCTION int context_attribute(struct context_work *w, uint64_t from, uint32_t index,
                                       uint32_t text)

@@ -32,7 +32,7 @@ UNWIND_INLINE bool unwind_in_window(const struct unwind_walk *w, uint64_t addr, 
 }
 
 /* Finds the caller of the frame @at by the remembered rule @k. Returns UNWIND_FAST_ON and sets
- * *ret, or why not. */
+ * *ret, or returns the reason why it found none. */
 UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
                                                   const struct unwind_known *k,
                                                   const struct unwind_place *at,
@@ -63,7 +63,8 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
     return UNWIND_FAST_OUTSIDE;
 }
 
-/* Does as unwind_fast_caller(), for an interpreted frame, and sets its two output words. */
+/* Finds the caller of an interpreted frame, as unwind_fast_caller() does, and sets the frame's two
+ * output words. */
 UNWIND_INLINE enum unwind_fast unwind_fast_interpreted(struct unwind_walk *w,
                                                        const struct unwind_process *p,
                                                        const struct unwind_place *at,
@@ -90,7 +91,7 @@ UNWIND_INLINE enum unwind_fast unwind_fast_interpreted(struct unwind_walk *w,
 }
 
 /* Walks the frame @at: outputs its words to @out and moves @at to its caller. Returns
- * UNWIND_FAST_ON or UNWIND_FAST_AGAIN after a step, else why there was none. */
+ * UNWIND_FAST_ON or UNWIND_FAST_AGAIN after a step, else the reason why there was no step. */
 UNWIND_INLINE enum unwind_fast unwind_fast_step(struct unwind_walk *w,
                                                 const struct unwind_process *p, UNWIND_OUT_TYPE out,
                                                 uint64_t more, struct unwind_place *at,

@@ -13,7 +13,7 @@ UNWIND_INLINE bool unwind_read_u64(struct unwind_walk *w, uint64_t from, uint64_
     return unwind_read(w, ret, 8, from);
 }
 
-/* Reads 4 bytes, as unwind_read_u64() reads 8. */
+/* Reads 4 bytes of the sampled process's memory. Return: false if they cannot be read. */
 UNWIND_INLINE bool unwind_read_u32(struct unwind_walk *w, uint64_t from, uint32_t *ret)
 {
     return unwind_read(w, ret, 4, from);

@@ -22,7 +22,7 @@ UNWIND_INLINE bool unwind_row_word(struct unwind_walk *w, uint32_t index, uint64
     return true;
 }
 
-/* Does as unwind_find_mapping(), for the mappings that lie in the table of rows. */
+/* Finds the mapping that holds @pc among those in the table of rows, as unwind_find_mapping(). */
 UNWIND_FUNCTION int unwind_find_more(struct unwind_walk *w, struct unwind_process *p, uint64_t pc)
 {
     uint32_t lo = 0, hi, i, at;

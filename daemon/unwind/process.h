@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the unwinder needs to know of one process: its executable mappings and the rows of each. For
- * a JVM also its code cache and the layout of its objects. flamed fills it in. The BPF programs
- * treat every word as untrusted.
+ * What the unwinder needs to know of one process: its executable mappings, and the rows of each. A
+ * JVM adds its code cache and the layout of its objects. flamed fills in these structs. The BPF
+ * programs treat every word as untrusted.
  */
 #pragma once
 
@@ -42,8 +42,8 @@ enum unwind_lock {
 };
 
 /* Marks a class word as the address of a Klass: the lock is the object of that class. No class word
- * of an object has all these bits. With compact headers, the lowest two would be of a moved object.
- */
+ * of an object has all these bits. With compact headers, a word with both lowest bits set belongs
+ * to a moved object. */
 #define UNWIND_LOCK_OF_CLASS (1ULL << 63 | 3)
 
 /* glibc: bytes of an entry of a thread's dtv: the address of a module's thread-local storage, and a

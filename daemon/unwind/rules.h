@@ -119,8 +119,8 @@ UNWIND_INLINE bool unwind_try_probe(struct unwind_walk *w, struct unwind_process
     return true;
 }
 
-/* Returns whether compiled code has a caller, if it continues at @ra with its stack pointer at @sp.
- * Of code of other kinds it returns true without a test. */
+/* Returns whether compiled code that continues at @ra, with its stack pointer at @sp, has a caller.
+ * Returns true without a test if @ra is in code of another kind. */
 UNWIND_INLINE bool unwind_caller_fits(struct unwind_walk *w, struct unwind_process *p, uint64_t ra,
                                       uint64_t sp)
 {

@@ -19,18 +19,18 @@
 #include "unwind/process.h"
 #include "unwind/unwind.h"
 
-#define UNWIND_WINDOW_BYTES 4096       /* of the stack, copied at once; a power of two */
-#define UNWIND_WINDOW_FIRST_BYTES 1024 /* of a stack below UNWIND_DEEP_WORDS */
-#define UNWIND_DEEP_WORDS 32           /* a stack of this many words is likely to have many more */
-#define UNWIND_RUN_MAX 16              /* frames of one run of the hot path */
-#define UNWIND_RECUR_MAX 128           /* frames of a recursion in one run */
-#define UNWIND_KNOWN_COUNT 65536       /* entries of the table of known return addresses */
-#define UNWIND_HOPS_MAX 96             /* in a code heap's segment map, from a pc to its block */
-#define UNWIND_READS_MAX 40000         /* of one walk: about a millisecond in interrupt context */
-#define UNWIND_SIGNALS_MAX 8           /* signal frames of a walk: each may lead to another stack */
-#define UNWIND_STEPS_PER_WORD 2        /* the walk may step back to a frame once */
+#define UNWIND_WINDOW_BYTES 4096 /* bytes of the stack that are copied at once; a power of two */
+#define UNWIND_WINDOW_FIRST_BYTES 1024 /* the same for the first UNWIND_DEEP_WORDS of output */
+#define UNWIND_DEEP_WORDS 32     /* a walk with this much output is likely to go on for long */
+#define UNWIND_RUN_MAX 16        /* frames of one run of the hot path */
+#define UNWIND_RECUR_MAX 128     /* frames of a recursion in one run */
+#define UNWIND_KNOWN_COUNT 65536 /* entries of the table of known return addresses */
+#define UNWIND_HOPS_MAX 96       /* hops in a code heap's segment map from a pc to its block */
+#define UNWIND_READS_MAX 40000   /* reads of one walk: about a millisecond in interrupt context */
+#define UNWIND_SIGNALS_MAX 8     /* signal frames of a walk: each may lead to another stack */
+#define UNWIND_STEPS_PER_WORD 2  /* the walk may step back to a frame once */
 #define UNWIND_STEP_BYTES_MAX (1u << 20)   /* the largest frame */
-#define UNWIND_INTERPRETER_BYTES_MAX 32768 /* between sp and fp of an interpreter frame */
+#define UNWIND_INTERPRETER_BYTES_MAX 32768 /* bytes between sp and fp of an interpreter frame */
 
 /* How a step or a run of steps ended. */
 enum unwind_outcome {
@@ -144,7 +144,7 @@ struct unwind_walk {
     uint32_t window_bytes; /* valid bytes of the window: a multiple of 8 */
     uint32_t words, back_words, max_words;
     uint32_t tick, slot;
-    uint32_t reads;   /* of the target's memory, so far */
+    uint32_t reads;   /* reads of the target's memory so far */
     uint8_t exact;    /* at.pc is the interrupted instruction, not a return address */
     uint8_t guessed;  /* at.pc comes from a remembered rule and is not validated yet; 2: of compiled
                        * code, which native code never calls */

@@ -31,7 +31,7 @@ enum {
 
 struct cie {
     struct cfa_machine machine; /* state after the initial instructions */
-    size_t offset;              /* in the section */
+    size_t offset;              /* offset in the section */
     bool augmented, signal;
 };
 

@@ -33,13 +33,14 @@ int ehframe_read(int fd, struct ehframe_table *ret, struct error *err);
 void ehframe_deinit(struct ehframe_table *t);
 
 /* Reads the rows of the section @s, which lies at address @vaddr, for @isa. Fills in rows, count
- * and unreadable of @ret, which must be zero. The caller then calls ehframe_tidy(), which takes
- * memory: best without that of @s. Returns 0, -EFBIG (too many rows) or -ENOMEM. */
+ * and unreadable of @ret, which must be zero. The caller frees @s, and then calls ehframe_tidy(),
+ * which takes memory. Returns 0, -EFBIG (too many rows) or -ENOMEM. */
 int ehframe_parse(struct span s, uint64_t vaddr, enum cfa_isa isa, struct ehframe_table *ret);
 
-/* Adds the rule of the entries of @plt on aarch64 to @t, which is sorted. Linkers write none: an
- * entry jumps on, with the return address in the link register. The header, which calls the loader,
- * gets no rule, nor does @plt if @t has one in it. Returns 0 or -ENOMEM. */
+/* Adds a row for the entries of @plt on aarch64 to @t, which is sorted. Linkers write no rule
+ * for these entries, which jump on with the return address in the link register. The header of
+ * @plt, which calls the loader, gets no row. Adds nothing if @t has a rule in @plt. Returns 0 or
+ * -ENOMEM. */
 int ehframe_add_plt(const struct ehframe_segment *plt, struct ehframe_table *t);
 
 /* Sorts the rows and drops rows that repeat the previous rule. */

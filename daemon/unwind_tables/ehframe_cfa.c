@@ -268,7 +268,7 @@ static int run_extended(struct cfa_machine *m, uint8_t op, struct span *s, cfa_r
     case DW_CFA_VAL_EXPRESSION:
         if (!cfa_take_uleb(s, &reg) || !cfa_take_uleb(s, &n) || !span_take_bytes(s, n, &block))
             return -EBADMSG;
-        /* rbp + 0: gcc's realigned frames, which also find their CFA through rbp */
+        /* rbp + 0: used in gcc's realigned frames, which also find their CFA through rbp */
         if (m->isa == CFA_X86_64 && op == DW_CFA_EXPRESSION && block.n == 2 &&
             (uint8_t)block.p[0] == DW_OP_BREG_RBP && block.p[1] == 0)
             set_saved(m, reg, CFA_AT_FP, 0);

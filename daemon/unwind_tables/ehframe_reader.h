@@ -35,7 +35,8 @@ bool reader_has_place(struct reader *r, uint64_t owner);
  * files queued or too many bytes of copies in memory. After an error @fd is closed; after -ENOSPC
  * try again later. */
 int reader_put(struct reader *r, uint64_t owner, int fd, uint64_t ticket, struct reader_job **ret);
-/* Reads @job at @owner's turn if that is earlier than its own: @owner waits for the same file. */
+/* Reads @job at @owner's turn if that comes before the job's own turn. For an owner that waits for
+ * the same file. */
 void reader_hurry(struct reader *r, struct reader_job *job, uint64_t owner);
 /* Gets the next result. Return: false if there is none. Does not block. */
 bool reader_take(struct reader *r, struct reader_result *ret);

@@ -9,8 +9,8 @@
 
 struct adding {
     struct ehframe_table *table;
-    size_t known; /* rows of .eh_frame in the table */
-    size_t next;  /* the first of them behind the previous function */
+    size_t known; /* number of rows in the table that come from .eh_frame */
+    size_t next;  /* index of the first of these rows behind the previous function */
     size_t room;
 };
 

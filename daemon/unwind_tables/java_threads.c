@@ -13,7 +13,7 @@
 #include "proc/proc.h"
 
 #define ANCHORS_PROCESSES_MAX 256
-#define ANCHORS_LIST_NS NSEC_PER_SEC /* between two readings of a VM's list, at least */
+#define ANCHORS_LIST_NS NSEC_PER_SEC /* least time between two readings of a VM's list */
 #define ANCHORS_REST 20              /* pause after a reading: at least 20 times its duration */
 /* How long a thread of the list is put into the table without another reading. A later thread with
  * the same id is hardly possible so soon. */

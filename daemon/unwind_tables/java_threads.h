@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives the BPF programs the addresses of JavaThreads. A thread that runs native code without
- * unwind rules is looked up after a walk has needed its JavaThread. If locks are sampled, all
- * threads of the process are. Thread: the engine's.
+ * Gives the BPF programs the addresses of JavaThreads. After a walk needed the JavaThread of a
+ * thread (in native code without unwind rules), that thread is looked up. If locks are sampled, all
+ * threads of the process are looked up. Thread: the engine's.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct anchors *anchors_free(struct anchors *a);
 void anchors_see(struct anchors *a, struct process *p, const struct sample_record *rec,
                  uint64_t now_ns);
 /* Looks up all threads of @p, within the same limit. Threads that started since the last reading
- * stay unknown until the next. */
+ * stay unknown until the next reading. */
 void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns);
 /* Returns the JavaThread of thread @host_tid of @p; 0: not known. */
 uint64_t anchors_thread(struct anchors *a, const struct process *p, int32_t host_tid);

@@ -19,7 +19,8 @@ void pinned_files_deinit(struct pinned_files *p)
         unpin(p, p->count - 1);
 }
 
-/* Excludes files of other users, who could have files of their own kept open at will. */
+/* Returns whether only root can change the file. Other users could have any number of their own
+ * files kept open. */
 static bool is_root_alone(const struct stat *st)
 {
     return st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));

@@ -11,8 +11,8 @@
 
 /* How long a table of a file without an identity is used, and by its opener alone. */
 #define ROW_FILES_OPENER_NS (60 * NSEC_PER_SEC)
-/* How long an owner without room is not asked again: for the rows of a file, and for reading a copy
- * of it. */
+/* Least times before another try for an owner that had no room: for the rows of a file (REFUSED),
+ * and to read a copy of it (BUSY). */
 #define ROW_FILES_REFUSED_NS (10 * NSEC_PER_SEC)
 #define ROW_FILES_BUSY_NS NSEC_PER_SEC
 

@@ -24,7 +24,7 @@ int row_files_get(struct row_files *f, const struct proc_id *id, const struct ma
 int row_files_put(struct row_files *f, uint64_t owner, const struct ehframe_table *e,
                   struct row_table **ret, struct error *err);
 
-/* Implement feeder_poll() and feeder_wait(). */
+/* Take results of the reader, as feeder_poll() and feeder_wait() describe. */
 bool row_files_poll(struct row_files *f);
 bool row_files_wait(struct row_files *f, uint64_t deadline_ns);
 

@@ -63,14 +63,14 @@ static ssize_t find_room(const struct row_tables *r, uint32_t count, uint32_t *r
     return -1;
 }
 
-/* Returns how many rows a table of @count rows is charged in its owner's share. */
+/* Returns the number of rows that the owner of a table of @count rows is charged for. */
 static uint64_t takes(size_t count)
 {
     return MAX(count, (size_t)ROW_TABLES_MIN);
 }
 
-/* Evicts the least recently used table, of @owner only unless it is 0. Return: false if all are in
- * use. */
+/* Evicts the least recently used table. @owner: only tables of this owner; 0: of all. Return: false
+ * if all are in use. */
 static bool make_room(struct row_tables *r, uint64_t owner, row_tables_drop_fn drop, void *drop_ctx)
 {
     struct row_table *t;
@@ -93,8 +93,8 @@ static bool make_room(struct row_tables *r, uint64_t owner, row_tables_drop_fn d
     return true;
 }
 
-/* Finds a gap for @count rows of @owner, as find_room(), and evicts tables if necessary. Returns -1
- * if there is no room. */
+/* Finds a gap for @count rows of @owner, and evicts tables if necessary. Returns its index as
+ * find_room() does, or -1 if there is no room. */
 static ssize_t take_room(struct row_tables *r, uint64_t owner, size_t count,
                          row_tables_drop_fn drop, void *drop_ctx, uint32_t *ret_first)
 {

@@ -51,7 +51,7 @@ int row_tables_get(struct row_tables *r, uint64_t owner, const struct ehframe_ta
                    row_tables_put_fn put, struct broker *b, row_tables_drop_fn drop, void *drop_ctx,
                    struct row_table **ret, struct error *err);
 
-/* Count one mapping more or less that uses @t. */
+/* Count one mapping more, or one fewer, that uses @t. */
 void row_table_use(struct row_tables *r, struct row_table *t);
 void row_table_release(struct row_table *t);
 uint64_t row_tables_rows(const struct row_tables *r);

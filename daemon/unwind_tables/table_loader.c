@@ -50,8 +50,8 @@ struct known_process {
 struct description {
     struct known_process *k;
     const struct known_process *before; /* the previous description of the same image; NULL: none */
-    size_t at;                   /* index in its mappings: all before lie at lower addresses */
-    size_t urgent;               /* files looked at without regard to time */
+    size_t at;     /* index in the mappings of @before; all earlier ones lie at lower addresses */
+    size_t urgent; /* files looked at without regard to time */
     struct unwind_mapping *more; /* owned, [more_count]: mappings beyond @k->what */
     size_t more_count;
     uint64_t deadline_ns; /* for looking at files; CLOCK_MONOTONIC */

@@ -76,7 +76,7 @@ bool feeder_wait(struct feeder *f, uint64_t deadline_ns);
 
 struct feeder_stats {
     uint64_t processes, files, rows, rows_max, files_failed, mappings_left_out;
-    uint64_t refused; /* times that rows or a process found no room in their owner's share */
+    uint64_t refused; /* times that rows or a process had no room in their owner's share */
     uint64_t read_ns; /* CPU time of reading files in the background */
 };
 /* Gets counters and sizes. */

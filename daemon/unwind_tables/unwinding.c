@@ -28,7 +28,7 @@
  * UNWINDING_AT_ONCE_NS at once, as after the start. */
 #define UNWINDING_SHARE 400
 #define UNWINDING_AT_ONCE_NS NSEC_PER_SEC
-#define UNWINDING_WAIT_NS (200 * NSEC_PER_MSEC) /* for files, before sampling starts */
+#define UNWINDING_WAIT_NS (200 * NSEC_PER_MSEC) /* longest wait for files before sampling */
 
 #define UNWINDING_PATHS_MAX ((size_t)512 << 10)
 #define UNWINDING_MAPS_NS (20 * NSEC_PER_MSEC)
@@ -57,7 +57,7 @@ struct watched {
 struct unwinding {
     struct broker *broker;
     struct budget budget; /* for the recorder; captures do not pay */
-    uint64_t charged_ns;  /* of the reading of files */
+    uint64_t charged_ns;  /* CPU time of reading files that was charged so far */
     struct feeder *feeder;
     struct watched *buckets[WATCHED_BUCKETS]; /* by host_pid */
     size_t next, left; /* buckets: where the next turn of unwinding_poll() begins, and how many
