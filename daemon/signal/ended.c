@@ -10,7 +10,7 @@
 #define WAIT_NS (10 * NSEC_PER_SEC) /* the time that a parent has to reap a JVM */
 #define ASK_NS NSEC_PER_SEC         /* between two questions to the broker */
 #define LIVED_S 60.0                /* a program that ends well before this age is no service */
-#define BY_SIGNAL 128               /* a JVM that ends by SIGTERM exits with 128 and its number */
+#define BY_SIGNAL 128               /* a JVM ended by SIGTERM exits with 128 plus the number */
 #define NS_PER_S 1e9
 
 static bool is_crash(int number)
@@ -35,7 +35,7 @@ static const char *asked_by(int code)
     }
 }
 
-/* Appends its last known memory. */
+/* Appends the last known memory of the JVM to the sentence. */
 static void add_memory(const struct end_facts *e, struct rule_finding *f)
 {
     char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
@@ -47,7 +47,8 @@ static void add_memory(const struct end_facts *e, struct rule_finding *f)
         rule_add(f, "; at last it used %s of memory", rule_bytes(e->rss, a));
 }
 
-/* Ends the part of the sentence that is equal for all JVMs that end in one way. */
+/* Marks the end of the sentence's first part, which is the same for all JVMs that end in this
+ * way. */
 static void end_cause(struct rule_finding *f)
 {
     f->cause = strlen(f->sentence);
@@ -67,7 +68,7 @@ static void say_killed(const struct end_facts *e, struct rule_finding *f)
     add_memory(e, f);
 }
 
-/* Says how it ended by its wait status, but for SIGKILL. */
+/* Writes how the JVM ended by its wait status, except for SIGKILL. */
 static void say_status(int status, struct rule_finding *f)
 {
     int number = WTERMSIG(status), code = WEXITSTATUS(status);
@@ -113,8 +114,8 @@ bool ended_find(const struct end_facts *e, struct rule_finding *ret)
     return f.severity > 1 || e->age_s >= LIVED_S;
 }
 
-/* Returns how many processes of its cgroup the kernel has killed for want of memory since the last
- * reading. */
+/* Returns how many processes of the JVM's cgroup the kernel has killed for want of memory since the
+ * last reading. */
 static double last_kills(const struct watched *w)
 {
     struct number_reading now;
@@ -124,7 +125,7 @@ static double last_kills(const struct watched *w)
     return now.v[NUMBER_OOM_KILLS] - numbers_last(&w->numbers, NUMBER_OOM_KILLS);
 }
 
-/* Gets its wait(2) status, also if its parent does not reap it. */
+/* Gets the wait(2) status of the JVM, also if its parent does not reap it. */
 static bool status_of(struct watched *w, struct broker *broker, uint64_t now_ns, int *ret)
 {
     if (exit_status_of(w->pidfd, ret))

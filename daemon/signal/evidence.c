@@ -7,7 +7,7 @@
 #include "base/url.h"
 #include "discover/service.h"
 
-#define SPAN_NS (60 * NSEC_PER_SEC) /* of {from} to {to} */
+#define SPAN_NS (60 * NSEC_PER_SEC) /* time from {from} to {to} */
 
 static void add_time(struct buf *b, uint64_t realtime_ns)
 {

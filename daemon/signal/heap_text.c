@@ -5,10 +5,10 @@
 #include "discover/residence.h"
 #include "symbolize/java_text.h"
 
-#define SAMPLE_NS (60 * NSEC_PER_SEC)    /* between two samples */
-#define AGAIN_NS (10 * NSEC_PER_SEC)     /* after one that failed */
-#define FILLED 0.5                       /* after a JVM freed its heap, what filled it stays said */
-#define KEPT_NS (10 * 60 * NSEC_PER_SEC) /* of a good sample, if only poor ones follow */
+#define SAMPLE_NS (60 * NSEC_PER_SEC) /* time between two samples */
+#define AGAIN_NS (10 * NSEC_PER_SEC)  /* time after a failed sample */
+#define FILLED 0.5 /* part of the heap in use; with less, no new sample is taken */
+#define KEPT_NS (10 * 60 * NSEC_PER_SEC) /* a good sample stays, if only poor ones follow */
 #define KNOWN_LEAST 0.7
 #define NAMED_LEAST 0.01
 #define NAMED_MOST 3
@@ -51,7 +51,7 @@ bool heap_text_take(struct watched *w, const struct heap_sample *s, uint64_t now
     return known >= KNOWN_LEAST;
 }
 
-/* Forgets what an earlier signal said of the heap. */
+/* Clears the text that an earlier signal showed about the heap. */
 static void forget(struct watched *w)
 {
     const struct signal_state *s = w->states;

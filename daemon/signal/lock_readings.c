@@ -28,7 +28,8 @@ static void age(struct lock_readings *r, uint64_t now_ns)
     r->time_ns = now_ns;
 }
 
-/* Returns the place of what @lock shows: its own, or that of what was seen least. */
+/* Returns the entry for what @lock shows: the entry that is alike, else the one with fewest
+ * looks. */
 static struct lock_deed *place_of(struct lock_readings *r, const struct waits_lock *lock)
 {
     struct lock_deed *least = &r->all[0];
@@ -43,8 +44,7 @@ static struct lock_deed *place_of(struct lock_readings *r, const struct waits_lo
     return least;
 }
 
-/* Returns the place of what owners of a lock of class @name did most often; LOCK_DEEDS: nothing is
- * known. */
+/* Returns the index of what owners of a lock of class @name did most often; LOCK_DEEDS: unknown. */
 static size_t find_most(const struct lock_readings *r, const char *name)
 {
     size_t most = LOCK_DEEDS;
@@ -63,7 +63,7 @@ static size_t find_most(const struct lock_readings *r, const char *name)
     return most;
 }
 
-/* Returns the part of @deed among what owners of locks of its class did. */
+/* Returns the share of the looks at locks of @deed's class that showed @deed, 0 to 1. */
 static double part_of(const struct lock_readings *r, const struct lock_deed *deed)
 {
     double all = 0;

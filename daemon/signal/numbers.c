@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 
-#define KNOWN_PART (2.0 / 3) /* of a window that has to be known for a sum */
+#define KNOWN_PART (2.0 / 3) /* part of a window that has to be known for a sum */
 #define TREND_POINTS_MIN 4
 #define ROOM_STEP 16
 
@@ -40,9 +40,8 @@ static float difference(double before, double now)
     return now >= before ? (float)(now - before) : NAN;
 }
 
-/* Moves to the points before what the newest point has beyond all of its time: counters of time
- * rise when a pause ends, so a part of it was earlier. Drops what the oldest point has no room
- * for. */
+/* Moves what exceeds the duration of the newest point to earlier points. A counter of time rises
+ * when a pause ends, so a part of that pause was earlier. Drops what exceeds the oldest point. */
 static void move_back(struct numbers *n, size_t which)
 {
     float beyond = 0;
@@ -113,7 +112,7 @@ double numbers_last(const struct numbers *n, enum number which)
 }
 
 struct total {
-    double sum, max, seconds; /* of the known points */
+    double sum, max, seconds; /* of the known points of the window */
     size_t points;
 };
 
@@ -178,7 +177,8 @@ static bool counts(const struct number_point *p, enum number which, enum number 
     return !isnan(p->v[which]) && (only == NUMBERS || p->v[only] > 0);
 }
 
-/* Gets points of the last @window_s seconds, evenly thinned; the newest is always there. */
+/* Gets points of the last @window_s seconds, evenly thinned; the newest point is always among
+ * them. */
 static size_t take_places(const struct numbers *n, enum number which, enum number only,
                           double window_s, struct place *ret)
 {

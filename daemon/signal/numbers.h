@@ -11,7 +11,7 @@
 #include <math.h>
 
 #define NUMBERS_STEP_NS (10 * NSEC_PER_SEC)
-#define NUMBERS_POINTS_MAX 366  /* of a JVM: a little more than an hour */
+#define NUMBERS_POINTS_MAX 366  /* points of a JVM: a little more than an hour */
 #define NUMBERS_TREND_POINTS 30 /* the most that a trend is computed from */
 
 enum number {
@@ -36,7 +36,7 @@ struct numbers {
     struct number_point *points; /* owned; a ring once there are NUMBERS_POINTS_MAX */
     size_t count, room, first;
     struct number_reading last; /* the newest reading */
-    uint64_t last_ns;           /* 0: there was none */
+    uint64_t last_ns;           /* time of the newest reading; 0: there was none */
 };
 
 /* Sets all numbers of @r unknown. */
@@ -53,10 +53,10 @@ const struct number_point *numbers_at(const struct numbers *n, size_t i);
 size_t numbers_within(const struct numbers *n, double window_s);
 /* Returns the newest value. */
 double numbers_last(const struct numbers *n, enum number which);
-/* Returns by how much a counter rose in the last @window_s seconds. NAN if less than two thirds of
- * that time are known. */
+/* Returns the rise of a counter in the last @window_s seconds; NAN: less than two thirds of that
+ * time are known. */
 double numbers_sum(const struct numbers *n, enum number which, double window_s);
-/* Returns how much a counter rose per second. */
+/* Returns the rise of a counter per second. */
 double numbers_rate(const struct numbers *n, enum number which, double window_s);
 /* Returns the share of time that a counter of ns rose by; 1 is all of one processor. */
 double numbers_share(const struct numbers *n, enum number which, double window_s);
@@ -66,10 +66,11 @@ double numbers_max(const struct numbers *n, enum number which, double window_s);
 
 struct trend {
     size_t points;
-    double seconds;     /* from the first to the last of them */
+    double seconds;     /* seconds from the first to the last point */
     double first, last; /* values */
     double per_second;  /* slope of the line with the least squares */
-    double agreement;   /* share of pairs of points that rise, less those that fall: -1 to 1 */
+    double agreement;   /* share of pairs of points that rise minus the share of pairs that fall: -1
+                           to 1 */
     bool above_all;     /* the last value is the greatest of all points */
 };
 

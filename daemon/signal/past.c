@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps signals for an hour after they went off, for people who come later. A signal that was on
+/* Keeps signals for an hour after they went off, so that users see them later. A signal that was on
  * several times is kept once, so a JVM has at most RULES of them. */
 #include "signal/watched.h"
 

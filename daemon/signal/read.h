@@ -8,7 +8,7 @@
 #include "discover/discover.h"
 #include "signal/numbers.h"
 
-#define READ_THREADS_MAX 256 /* a JVM with more has no times of threads */
+#define READ_THREADS_MAX 256 /* times of threads are not read in a JVM with more */
 
 /* ---- read_node.c ---- */
 
@@ -20,9 +20,9 @@ void read_node(int proc_fd, struct number_reading *r);
 /* Reads what the kernel counts for @p, after read_node() and read_cgroup() have filled @r. Return:
  * 0, PROC_GONE, or -errno (-ETIMEDOUT: not answered). */
 int read_process(int proc_fd, const struct process *p, struct number_reading *r);
-/* Reads its limit of descriptors. */
+/* Reads the limit of descriptors of @p. */
 void read_limits(int proc_fd, const struct process *p, struct number_reading *r);
-/* Reads how long its threads ran, and waited for a processor. */
+/* Reads how long the threads of @p ran, and how long they waited for a processor. */
 void read_threads(int proc_fd, const struct process *p, struct number_reading *r);
 
 /* ---- read_cgroup.c ---- */

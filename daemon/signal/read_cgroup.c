@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#define FILE_BYTES 4096 /* of the start of a file, which has all numbers that are read */
+#define FILE_BYTES 4096 /* bytes read from the start of a file, which has all needed numbers */
 #define MILLI 1000.0
 
 bool read_field(struct span text, const char *key, double *ret)
@@ -43,7 +43,7 @@ bool read_pressure(struct span text, double *ret)
     return false;
 }
 
-/* Reads the start of the file @fd again. Empty: it cannot be read. */
+/* Reads the start of the file @fd again. Returns an empty text if it cannot be read. */
 static struct span read_again(int fd, char text[FILE_BYTES])
 {
     ssize_t n = fd < 0 ? -1 : pread(fd, text, FILE_BYTES, 0);

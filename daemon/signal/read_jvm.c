@@ -5,7 +5,7 @@
 #include "hotspot/counter_sums.h"
 
 #define COUNTERS_NEW_NS (5 * NSEC_PER_SEC) /* younger counters are not read again */
-#define UNLIMITED (UINT64_C(1) << 46)      /* without a limit the flag is near 2^64 */
+#define UNLIMITED (UINT64_C(1) << 46)      /* bytes; without a limit the flag is near 2^64 */
 
 static void put(struct number_reading *r, enum number which, int64_t v)
 {
@@ -58,7 +58,7 @@ void read_jvm(struct discover *d, struct process *p, struct number_reading *r)
 
     if (!p->vm)
         return;
-    if (p->history && r->v[NUMBER_RSS_BYTES] >= 0) /* it is not read twice */
+    if (p->history && r->v[NUMBER_RSS_BYTES] >= 0) /* RSS was read already */
         memory_history_set_rss(p->history, (uint64_t)r->v[NUMBER_RSS_BYTES], now_ns);
     if ((!p->counters || now_ns - p->counters_ns > COUNTERS_NEW_NS) &&
         (p->counters_off || discover_counters(d, p, /* asked= */ false) != 0))

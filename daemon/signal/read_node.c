@@ -3,12 +3,12 @@
 
 #include <unistd.h>
 
-#define STAT_BYTES ((size_t)1 << 20) /* machines have long lines of interrupts */
+#define STAT_BYTES ((size_t)1 << 20) /* of /proc/stat, with its long lines of interrupts */
 #define PRESSURE_BYTES 512
 #define MEMINFO_BYTES 8192
 #define NS_PER_TICK 1e7 /* USER_HZ is 100 wherever Linux runs a JVM */
 #define KIB 1024.0
-#define STEAL_FIELD 7 /* of the line "cpu": user, nice, system, idle, iowait, irq, softirq */
+#define STEAL_FIELD 7 /* steal: after user, nice, system, idle, iowait, irq and softirq */
 
 static void take_steal(struct span text, struct number_reading *r)
 {

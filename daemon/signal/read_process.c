@@ -13,8 +13,8 @@
 #define NS_PER_TICK 1e7
 #define LIMIT_NEAR 0.6 /* of the memory limit: below it no signal depends on kinds of memory */
 
-/* Reads the number of descriptors. Since Linux 6.2 it is the size of their folder; before, that is
- * 0. */
+/* Reads the number of descriptors. Since Linux 6.2 the size of /proc/PID/fd is this number; before,
+ * that size is 0. */
 static void take_descriptors(int proc_fd, int32_t host_pid, struct number_reading *r)
 {
     char path[32];
@@ -25,8 +25,8 @@ static void take_descriptors(int proc_fd, int32_t host_pid, struct number_readin
         r->v[NUMBER_DESCRIPTORS] = (double)st.st_size;
 }
 
-/* Reads the swapped memory, and what of RSS the kernel cannot drop, which takes the kernel long. It
- * does so only if the node swaps, or if RSS is near the memory limit. */
+/* Reads the swapped memory, and the part of RSS that the kernel cannot drop. This takes the kernel
+ * long, so it is done only if the node swaps, or if RSS is near the memory limit. */
 static int take_kinds(int proc_fd, const struct process *p, struct number_reading *r)
 {
     struct proc_status status = { .swap_bytes = 0 };

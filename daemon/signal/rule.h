@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A signal: a sentence that says what is wrong with a JVM, by a rule over its numbers. Each has a
- * file of its own, rule_NAME.c, and a row of rules.def. Pure; thread: any.
+ * A signal: a sentence that says what is wrong with a JVM, by a rule over its numbers. Each signal
+ * has its own file, rule_NAME.c, and a row in rules.def. Pure; thread: any.
  *
- * A rule computes the strength of its signal. The signal fires after a strength of 1 or more for
- * `hold_s`, and ends after one below RULE_RELEASE for RULE_RELEASE_S. The severity is its cost: the
- * share of time that threads lost, or how soon a limit is reached.
+ * A rule computes the strength of its signal. The signal fires after its strength was 1 or more for
+ * `hold_s`. It ends after its strength was below RULE_RELEASE for RULE_RELEASE_S. The severity is
+ * its cost: the share of time that threads lost, or how soon a limit is reached.
  */
 #pragma once
 
@@ -22,37 +22,37 @@
 
 /* The peer of the sockets that a pool's threads wait for. */
 struct rule_peer {
-    size_t looked, waiting;     /* threads: looked at, and those that wait for this peer */
-    bool writes;                /* they write to it or connect; else they read from it */
+    size_t looked, waiting;     /* numbers of threads: examined; waiting for this peer */
+    bool writes;                /* the threads write to the peer, or connect; else they read */
     char text[RULE_PEER_BYTES]; /* "10.0.0.7:5432 (postgresql)"; "": not known */
 };
 
 /* What the last release of a JVM's service changed. */
 struct rule_release {
-    double percent; /* more CPU time, or waits; 0: no change is known */
+    double percent; /* rise of CPU time or of waits; 0: no change is known */
     char text[RULE_SENTENCE_BYTES];
-    bool replaced; /* of a JVM that ended: the release took its place */
+    bool replaced; /* for a JVM that ended: the release took its place */
 };
 
 struct rule_view {
     const struct numbers *numbers;
-    double age_s; /* of the JVM */
+    double age_s; /* age of the JVM */
     /* From the last look that found a wait. */
     const struct waits_lock *lock;
     const struct waits_pool *pool;
-    const struct rule_peer *peer; /* of that pool */
+    const struct rule_peer *peer; /* peer of that pool */
     const struct waits_carriers *carriers;
     const struct waits_virtual *virtual;
     const struct rule_release *release;
-    const char *heap;   /* "93 % byte[], 3 % java.lang.Long": its last sample; NULL or "": none */
-    bool heap_was_full; /* it was full at that sample */
+    const char *heap;   /* last sample: "93 % byte[], 3 % java.lang.Long"; NULL or "": none */
+    bool heap_was_full; /* the heap was full at that sample */
 };
 
 struct rule_finding {
-    double strength;   /* 1 or more: it fires; NAN: not known */
-    double value;      /* in the rule's unit */
-    unsigned severity; /* 1 to RULE_SEVERITY_MAX */
-    size_t cause;      /* bytes at the begin of the sentence that say how a JVM ended; 0: it runs */
+    double strength;    /* 1 or more: the signal fires; NAN: not known */
+    double value;       /* in the rule's unit */
+    unsigned severity;  /* 1 to RULE_SEVERITY_MAX */
+    size_t cause;       /* bytes of the sentence's first part, on how a JVM ended; 0: it runs */
     const char *remedy; /* static; NULL: the rule's */
     double ago_s;       /* {from} and {to} are this long before now */
     char sentence[RULE_SENTENCE_BYTES];
@@ -60,7 +60,7 @@ struct rule_finding {
 
 struct signal_rule {
     const char *name;
-    const char *unit;     /* of the value */
+    const char *unit;     /* unit of the value */
     const char *evidence; /* path of this API; {pid}, {service}, {from} and {to} are replaced */
     const char *remedy;
     double hold_s;
@@ -103,30 +103,30 @@ unsigned rule_cost(double share);
 
 /* ---- rule_swapping.c ---- */
 
-/* A part of RSS, or of the memory limit. Of a process that does not swap, the kernel may still have
- * swapped out some pages of its start. */
+/* A part of RSS, or of the memory limit. Less than this may be pages of a program's start, which
+ * the kernel swaps out although the process does not swap. */
 #define RULE_SWAP_LEAST 0.05
 
 /* Returns whether RULE_SWAP_LEAST of RSS was swapped out within RULE_WINDOW_S. */
 bool rule_swapped(const struct numbers *n);
-/* Returns whether memory is swapped out and comes back all the time. */
+/* Returns whether pages keep being read back from swap. */
 bool rule_swaps(const struct numbers *n);
 
 /* ---- rule_heap_full.c ---- */
 
-#define RULE_FULL_PART 0.98 /* of a heap; then heap-full reports it, and not heap-growing */
+#define RULE_FULL_PART 0.98 /* part of a heap; above it, heap-full reports it */
 
-/* Says where a heap is full. */
+/* How full a heap is. */
 struct rule_heap {
-    double part; /* of the heap that stays in use after collections, or of its old generation,
-                  * whichever is greater; NAN: not known */
-    bool old;    /* of the old generation, after its last collection */
+    double part; /* part that stays in use after collections, of the heap or of its old generation,
+                    whichever is greater; NAN: not known */
+    bool old;    /* `part` is of the old generation, after its last collection */
 };
 struct rule_heap rule_heap_of(const struct numbers *n);
 /* Appends "41 MiB of the heap's 64 MiB stay in use after collections" or the like to the sentence
  * of @f. */
 void rule_heap_say(const struct numbers *n, struct rule_finding *f);
-/* Appends which classes fill the heap, if that is known, behind @begin. */
+/* Appends @begin and the classes that fill the heap, if these are known. */
 void rule_heap_classes(const struct rule_view *v, const char *begin, struct rule_finding *f);
 
 /* ---- rule_growth.c: values that rise to a limit ---- */
@@ -134,12 +134,12 @@ void rule_heap_classes(const struct rule_view *v, const char *begin, struct rule
 struct rule_growth {
     struct trend trend;
     double window_s;
-    double left_s;   /* until the limit is reached; INFINITY: the limit is not known */
-    double strength; /* 1 or more: steady and fast enough to fire */
+    double left_s;   /* seconds until the limit is reached; INFINITY: the limit is not known */
+    double strength; /* 1 or more: the rise is steady and fast enough to fire */
 };
 /* Finds the longest of three windows in which @which rises, by numbers_trend(). Nearly all pairs of
- * points have to rise, and the last value has to be the highest ever. @room: how much is left to
- * the limit; NAN: not known, and a rise of @per_second fires. Returns false if it does not rise. */
+ * points have to rise, and the last value has to be the highest ever. @room: what is left up to the
+ * limit; NAN: not known, so that a rise of @per_second fires. Returns false if it does not rise. */
 bool rule_growth_find(const struct numbers *n, enum number which, enum number only, double room,
                       double per_second, struct rule_growth *ret);
 /* Returns the severity of a limit that is reached in @left_s. */

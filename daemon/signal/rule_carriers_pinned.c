@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual threads wait, keep their carriers, and others need these. */
+/* Virtual threads keep their carriers while they wait, and other virtual threads need these
+ * carriers. */
 #include "signal/rule.h"
 
-#define PART_FIRES 0.5 /* of the carriers, on average */
-/* A pinned carrier harms nothing unless another virtual thread needs it. That is not known of those
- * that wait for a time: from JDK 25 on a carrier ends such waits. Then all carriers are pinned. */
+#define PART_FIRES 0.5 /* part of the carriers that are pinned, on average */
+/* A pinned carrier harms nothing unless another virtual thread needs it. flamed cannot see this for
+ * virtual threads in a timed wait, since from JDK 25 on a carrier ends such waits. Then all
+ * carriers are pinned. */
 #define WAITING_FIRES 1.0 /* virtual threads that could run */
-#define ALL_FIRES 0.9     /* of the carriers that the scheduler starts */
+#define ALL_FIRES 0.9     /* part of the carriers that the scheduler starts */
 
-/* Returns the number of carriers that the scheduler starts unless a flag says other: one for each
- * processor that the JVM may use. NAN: not known. */
+/* Returns the number of carriers that the scheduler starts by default: one for each processor that
+ * the JVM may use. NAN: not known. */
 static double most_carriers(const struct numbers *n)
 {
     double limit = numbers_last(n, NUMBER_CPU_LIMIT), cpus = numbers_last(n, NUMBER_NODE_CPUS);
@@ -26,7 +28,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double part = pinned / fmax(c->carriers, 1);
 
     f->strength = part / PART_FIRES;
-    if (!isnan(waiting)) /* it is not known of a JVM that does not list its virtual threads */
+    if (!isnan(waiting)) /* unknown for a JVM that does not list its virtual threads */
         f->strength =
             fmin(f->strength, fmax(waiting / WAITING_FIRES, pinned / most_carriers(n) / ALL_FIRES));
     f->value = pinned;

@@ -2,8 +2,9 @@
 /* Virtual threads could run, but all carriers are busy or pinned. */
 #include "signal/rule.h"
 
-#define WAITING_FIRES 4.0 /* on average: fewer wait for moments */
-/* Of the time in which virtual threads could run: each waits for three times as long as it runs. */
+#define WAITING_FIRES 4.0 /* waiting virtual threads on average; fewer wait only for moments */
+/* Share that virtual threads spend waiting of the time in which they could run. At this share, each
+ * waits three times as long as it runs. */
 #define SHARE_FIRES 0.75
 /* Virtual threads with a carrier, on average. If there are fewer, the carriers themselves wait for
  * a processor: run-queue reports that. */
@@ -15,7 +16,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double waiting = numbers_mean(n, NUMBER_VIRTUAL_RUNNABLE, RULE_WINDOW_S);
     double mounted = numbers_mean(n, NUMBER_VIRTUAL_MOUNTED, RULE_WINDOW_S);
     double pinned = numbers_mean(n, NUMBER_CARRIERS_PINNED, RULE_WINDOW_S);
-    double running = fmax(mounted - (isnan(pinned) ? 0 : pinned), 0); /* pinned ones wait */
+    double running = fmax(mounted - (isnan(pinned) ? 0 : pinned), 0); /* pinned carriers wait */
     double share = waiting / fmax(waiting + running, 1);
 
     f->strength = mounted < MOUNTED_LEAST ? 0 : fmin(waiting / WAITING_FIRES, share / SHARE_FIRES);

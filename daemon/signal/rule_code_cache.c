@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The code cache is nearly full: then the JIT stops. */
+/* The code cache is nearly full. When it is full, the JIT stops. */
 #include "signal/rule.h"
 
 #define FULL_FIRES 0.9

@@ -2,10 +2,10 @@
 /* The CPU limit of the container stops its threads. */
 #include "signal/rule.h"
 
-/* A smaller share is bursts, which go on in the next period. */
+/* Share of throttled periods. A smaller share means bursts, which continue in the next period. */
 #define THROTTLED_FIRES 0.25
-#define PERIODS_MIN 20.0 /* 2 s of work; fewer are no evidence */
-/* Below this use of the limit, throttled periods are bursts, and cost little. */
+#define PERIODS_MIN 20.0 /* periods, 2 s of work; fewer are no evidence */
+/* Used part of the limit. Below it, throttled periods come from bursts, and cost little. */
 #define USED_MUCH 0.5
 
 static void look(const struct rule_view *v, struct rule_finding *f)

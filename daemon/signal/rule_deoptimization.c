@@ -3,13 +3,13 @@
  * again. */
 #include "signal/rule.h"
 
-#define COMPILES_PER_S 3.0      /* a warm program compiles fewer than this in a minute */
+#define COMPILES_PER_S 3.0      /* a warm program compiles fewer than 3 methods in a minute */
 #define COMPILES_PER_CLASS 20.0 /* loaded classes explain this many compilations each */
-#define SHARE_FIRES 0.05        /* of the time, that a thread compiled */
+#define SHARE_FIRES 0.05        /* share of the time in which a thread compiled */
 #define WARM_S 60.0
 
-/* Returns the part of the time that threads ran of the time in which they could. The JVM counts
- * compiling by the clock, with waits for a processor. */
+/* Returns the part of the time in which threads could run that they did run. The JVM's time of
+ * compiling includes waits for a processor. */
 static double ran_part(const struct numbers *n)
 {
     double ran = numbers_sum(n, NUMBER_RAN_NS, RULE_WINDOW_S);

@@ -7,7 +7,7 @@
 #define FULL_NOW 0.97
 #define WARM_S 180.0
 #define PER_SECOND_FIRES (10.0 / 60)
-#define PART 0.1 /* of all of them, in the window */
+#define PART 0.1 /* rise in the window, as part of all descriptors */
 
 /* Fires if the rise will reach the limit, and writes the sentence. */
 static void look_at_growth(const struct rule_view *v, double open, double max,

@@ -2,10 +2,10 @@
 /* Garbage collection takes a large share of the time. */
 #include "signal/rule.h"
 
-/* G1 sizes its heap for at most 8 % (GCTimeRatio=12), Parallel for 1 %: beyond this the collector
- * misses its own aim. */
+/* G1 sizes its heap for at most 8 % (GCTimeRatio=12), Parallel for 1 %: above this share the
+ * collector misses its own goal. */
 #define SHARE_FIRES 0.10
-#define FULL 0.85 /* of the heap, after a collection: it is too small for what lives */
+#define FULL 0.85 /* part of the heap in use after a collection: it is too small */
 #define MS_PER_S 1e3
 
 static void add_why(const struct numbers *n, struct rule_finding *f)

@@ -3,7 +3,8 @@
 
 #define URGENT_S 600.0
 #define SOON_S 3600.0
-/* A minute is little evidence for an hour: a trend counts for this many times its window. */
+/* A trend is extrapolated at most this many times its window: a minute is little evidence for an
+ * hour. */
 #define HORIZON 20.0
 
 static const struct {

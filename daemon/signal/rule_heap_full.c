@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collections free hardly any of the heap. Or one did, but the JVM has hardly worked since then:
- * the threads that held the objects have ended, such as by an OutOfMemoryError. */
+/* Collections free hardly any of the heap. Or a collection freed it, but the JVM has hardly worked
+ * since then: the threads that held the objects have ended, such as by an OutOfMemoryError. */
 #include "signal/rule.h"
 
 #define HOLD_S 40.0 /* a collector may need some collections to free a burst of garbage */
-/* The JVM then collects all the time, or throws OutOfMemoryError at the next larger request. */
+/* Part of the heap. Above it, the JVM collects all the time, or throws OutOfMemoryError at the next
+ * larger request. */
 #define FULL_FIRES 0.92
 #define FULL_SOON 0.95
 #define QUIET_S 60.0
-#define QUIET_BYTES 16384.0 /* a second, and less: hardly an object of a capture would be new */
+#define QUIET_BYTES 16384.0 /* bytes a second; with less, a capture sees few new objects */
 
 #define LEAK_S 300.0 /* a rise of this length may be a leak */
-#define CLEARLY 0.01 /* more of the old generation than of the heap */
+#define CLEARLY 0.01 /* by how much the old generation's part must exceed the heap's to count */
 
-/* A JVM that was full has stopped if it uses LITTLE of the CPU time of before. */
-#define FREED 0.5     /* the heap is at most this full then */
+/* A JVM with a full heap has stopped working if it uses at most LITTLE of its earlier CPU time. */
+#define FREED 0.5     /* greatest part of the heap in use after it was freed */
 #define SETTLE_S 30.0 /* the last collections take CPU time, too */
 #define LITTLE 0.2
 #define WORKED_CPUS 0.005 /* a JVM that used less did not work before */
-#define COLLECTS 0.05     /* in a point with more collections, CPU time is no measure of work */
+#define COLLECTS 0.05     /* share of time in collections; above it, CPU time does not show work */
 
-/* A sample of what stays needs objects that are allocated, and two collections. */
+/* A sample of what stays needs newly allocated objects and two collections. */
 #define QUIET_REMEDY                                                                               \
     "too little is allocated for a capture of what stays: jcmd {pid} "                             \
     "GC.class_histogram counts it by class; if it is a leak, a larger heap (-Xmx) only delays "    \
@@ -72,8 +73,8 @@ void rule_heap_classes(const struct rule_view *v, const char *begin, struct rule
         rule_add(f, "; %s: %s", begin, v->heap);
 }
 
-/* Appends that nothing is collected any more. Then little or nothing is allocated, such as after an
- * OutOfMemoryError, or a small service fills its young generation as rarely. */
+/* Appends that no collection happens any more. Then hardly anything is allocated, such as after an
+ * OutOfMemoryError, or the service is small and rarely fills its young generation. */
 static void add_quiet(const struct numbers *n, struct rule_finding *f)
 {
     char text[RULE_BYTES_TEXT];
@@ -119,8 +120,8 @@ static double cpus_before(const struct numbers *n, size_t count)
     return seconds >= QUIET_S ? ns / seconds / (double)NSEC_PER_SEC : (double)NAN;
 }
 
-/* Returns the CPUs that the JVM used in the last @window_s seconds: in the first minute of them,
- * the last minute, or all, whichever is most. */
+/* Returns the greatest of three rates, in CPUs: of the last @window_s seconds, of their first
+ * minute, and of their last minute. */
 static double cpus_since(const struct numbers *n, double window_s)
 {
     double minute_s = fmin(window_s, QUIET_S), ns = numbers_sum(n, NUMBER_CPU_NS, window_s),
@@ -131,7 +132,7 @@ static double cpus_since(const struct numbers *n, double window_s)
 }
 
 /* Judges a JVM with a heap that was full within the last hour, until a collection freed it. While
- * it is not known whether the JVM works on, the signal stays if it is on. */
+ * it is unknown whether the JVM still works, a signal that is on stays on. */
 static void look_freed(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;

@@ -2,14 +2,16 @@
 /* The memory in use after collections rises. */
 #include "signal/rule.h"
 
-#define WARM_S 120.0 /* caches and pools fill when a program begins */
-/* Below this share of the heap the old generation needed no collection yet, so it holds garbage. */
+#define WARM_S 120.0 /* least age; caches and pools fill when a program begins */
+/* Share of the heap in use. Below it, the old generation has needed no collection yet, so it holds
+ * garbage. */
 #define USED_MUCH 0.5
-/* Such a rise may be a leak if it is that long, and fills the heap within this time. */
+/* Below USED_MUCH, a rise may be a leak if it lasts EARLY_S, and fills the heap within
+ * EARLY_LEFT_S. */
 #define EARLY_S 600.0
 #define EARLY_LEFT_S 7200.0
-#define LATELY (1.0 / 3) /* of the time of such a rise */
-#define OLD_APART 0.95   /* of the heap: an old generation below that has a limit of its own */
+#define LATELY (1.0 / 3) /* last part of the window of a rise */
+#define OLD_APART 0.95   /* part of the heap; a smaller old generation has a limit of its own */
 
 /* What fills up. */
 struct filling {
@@ -17,7 +19,8 @@ struct filling {
     const char *whose;
 };
 
-/* Serial and Parallel have an old generation of a fixed size, and are slow once that is full. */
+/* Returns the old generation if it has a fixed size (Serial, Parallel: slow once it is full), else
+ * the heap. */
 static struct filling filling_of(const struct numbers *n)
 {
     double max = numbers_last(n, NUMBER_HEAP_MAX_BYTES),
@@ -29,8 +32,8 @@ static struct filling filling_of(const struct numbers *n)
     return (struct filling){ numbers_last(n, NUMBER_HEAP_BYTES), max, "" };
 }
 
-/* Returns whether the heap still rises, half as fast as in all of @g or faster: a cache that is
- * full does not. With too few collections lately, it does. */
+/* Returns whether the heap lately rose at least half as fast as in all of @g. A full cache does
+ * not. Returns true if there were too few collections lately. */
 static bool still_rises(const struct numbers *n, const struct rule_growth *g)
 {
     struct trend t;

@@ -5,11 +5,11 @@
 #include "profile/lock_words.h"
 #include "profile/waits.h"
 
-#define WAITERS_FIRES 2.0 /* on average; fewer are no queue */
-#define NEARLY_ALL 0.95   /* looks that show the same: others are not worth a word */
-#define SHARE_FIRES 0.15  /* of the busy threads: more costs much */
+#define WAITERS_FIRES 2.0 /* waiting threads on average; fewer are no queue */
+#define NEARLY_ALL 0.95   /* part of the looks; a greater part is not mentioned */
+#define SHARE_FIRES 0.15  /* share of the busy threads that wait; above it the cost is high */
 
-/* Appends the thread that held the lock, and what holders did. This is of a look before now. */
+/* Appends the thread that held the lock, and what holders did, as an earlier look showed. */
 static void say_owner(const struct waits_lock *w, struct rule_finding *f)
 {
     if (w->owner[0])

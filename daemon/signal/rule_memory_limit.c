@@ -2,13 +2,13 @@
 /* The process has nearly all the memory that its container may have. */
 #include "signal/rule.h"
 
-#define FULL_FIRES 0.9 /* the rest is less than a collection of a large heap may take */
+#define FULL_FIRES 0.9 /* part of the limit; a collection may need more than the rest */
 #define FULL_SOON 0.95
 #define KILLS_WINDOW_S 600.0
 #define KILLS_LEAST_S 20.0
-#define PRESSED 0.1 /* of the time, something waited for memory */
+#define PRESSED 0.1 /* share of the time in which some thread waited for memory */
 
-/* Returns how many processes of its container the kernel has killed, over the longest known
+/* Returns how many processes of the JVM's container the kernel has killed, over the longest known
  * time. */
 static double kills_of(const struct numbers *n)
 {
@@ -19,8 +19,8 @@ static double kills_of(const struct numbers *n)
     return kills;
 }
 
-/* Returns its memory without pages of files, which the kernel drops as it needs room; of all if
- * that is not known. */
+/* Returns the process's memory without pages of files, which the kernel drops when it needs room.
+ * Returns its whole memory if that part is not known. */
 static double used_of(const struct numbers *n)
 {
     double kept = numbers_last(n, NUMBER_KEPT_BYTES);
@@ -28,8 +28,8 @@ static double used_of(const struct numbers *n)
     return isnan(kept) ? numbers_last(n, NUMBER_RSS_BYTES) : kept;
 }
 
-/* Returns whether the kernel has swapped out a part, and has room to swap out more: of the node and
- * of the container, which other processes use, too. Room that is not known counts as enough. */
+/* Returns whether the kernel has swapped out a part of the process, and the node and the container
+ * have room to swap out more. Other processes use this room, too. Unknown room counts as enough. */
 static bool may_swap(const struct numbers *n)
 {
     double used = fmax(numbers_last(n, NUMBER_SWAP_BYTES), numbers_last(n, NUMBER_SWAP_USED_BYTES));
@@ -40,8 +40,8 @@ static bool may_swap(const struct numbers *n)
            !(room < RULE_SWAP_LEAST * numbers_last(n, NUMBER_MEMORY_LIMIT_BYTES));
 }
 
-/* Returns the severity of using @share of the limit. The kernel swaps, as long as it may, before it
- * ends the process; pressure without reads from swap shows that it does not. */
+/* Returns the severity of using @share of the limit. The kernel swaps while it may, before it ends
+ * the process. Pressure without reads from swap shows that it does not swap. */
 static unsigned severity_of(const struct numbers *n, double share)
 {
     bool pressed = numbers_share(n, NUMBER_MEMORY_PRESSURE_NS, RULE_WINDOW_S) >= PRESSED;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Classes are loaded on and on. */
+/* Classes keep being loaded. */
 #include "signal/rule.h"
 
-#define WARM_S 180.0                      /* programs load their classes when they begin */
-#define PER_SECOND_FIRES (1048576.0 / 60) /* where no limit is known: 1 MiB a minute */
+#define WARM_S 180.0                      /* least age; starting programs load classes */
+#define PER_SECOND_FIRES (1048576.0 / 60) /* bytes, if no limit is known: 1 MiB a minute */
 
 static void look(const struct rule_view *v, struct rule_finding *f)
 {

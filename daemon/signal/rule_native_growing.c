@@ -3,7 +3,7 @@
 #include "signal/rule.h"
 
 #define WARM_S 180.0
-#define PER_SECOND_FIRES (4 * 1048576.0 / 60) /* where no limit is known: 4 MiB a minute */
+#define PER_SECOND_FIRES (4 * 1048576.0 / 60) /* if no limit is known: 4 MiB a minute */
 
 /* Returns the greatest heap in use before the last @window_s seconds; NAN: not known. */
 static double heap_before(const struct numbers *n, double window_s)
@@ -15,8 +15,8 @@ static double heap_before(const struct numbers *n, double window_s)
     return most;
 }
 
-/* Returns by how many bytes a second RSS grows because the heap touches pages that were committed
- * before. RSS less the whole committed heap counts as native memory, so such pages look like native
+/* Returns the growth of RSS, in bytes a second, from heap pages that were committed before and are
+ * now touched. Native memory is RSS less the whole committed heap, so such pages look like native
  * growth. Pages that the heap commits in the same time do not. The heap touches new pages when it
  * is larger than ever, and keeps them after a collection. */
 static double heap_filled(const struct numbers *n, double window_s)

@@ -3,10 +3,10 @@
  * most virtual threads wait for a permit. */
 #include "signal/rule.h"
 
-#define PART_FIRES 0.9 /* of the pool, on average; then a thread is seldom free */
+#define PART_FIRES 0.9 /* waiting part of the pool, on average: a thread is seldom free */
 
-#define QUEUED_FIRES 4.0 /* virtual threads; fewer wait for moments */
-#define QUEUED_PART 0.5  /* of the busy virtual threads */
+#define QUEUED_FIRES 4.0 /* queued virtual threads; fewer wait only for moments */
+#define QUEUED_PART 0.5  /* queued part of the busy virtual threads */
 
 /* Appends for which server the threads wait. */
 static void say_peer(const struct rule_peer *p, double waiting, struct rule_finding *f)
@@ -44,7 +44,7 @@ static void look_at_threads(const struct rule_view *v, struct rule_finding *f)
     rule_add(f, "; %.0f %% in the last %.0f s", f->value, RULE_WINDOW_S);
 }
 
-/* Virtual threads are of no pool, but wait for permits and connections. */
+/* Judges virtual threads, which belong to no pool but wait for permits and connections. */
 static void look_at_virtual(const struct rule_view *v, struct rule_finding *f)
 {
     const struct waits_virtual *w = v->virtual;

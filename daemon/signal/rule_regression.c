@@ -2,7 +2,7 @@
 /* A release takes more CPU time, or waits more, than the one before it. */
 #include "signal/rule.h"
 
-#define PERCENT_FIRES 3.0 /* less is seldom worth another release */
+#define PERCENT_FIRES 3.0 /* percent; a smaller rise seldom justifies another release */
 
 static void look(const struct rule_view *v, struct rule_finding *f)
 {

@@ -2,12 +2,12 @@
 /* Threads wait for a processor of the node. */
 #include "signal/rule.h"
 
-/* Share of the time in which threads could run. One half means twice the work that the node can
- * do. */
+/* Share that threads wait of the time in which they could run. One half means that the node has
+ * twice the work that it can do. */
 #define WAITED_FIRES 0.3
-#define BUSY 0.05      /* CPUs; a process with less is hardly delayed */
-#define STEAL 0.05     /* of a CPU; more is named in the sentence */
-#define THROTTLED 0.25 /* above it the CPU limit is the cause, not the node */
+#define BUSY 0.05      /* CPUs used; a process with less is hardly delayed */
+#define STEAL 0.05     /* part of a CPU; the sentence names more than this */
+#define THROTTLED 0.25 /* share of throttled periods; above it, the CPU limit is the cause */
 
 static void look(const struct rule_view *v, struct rule_finding *f)
 {

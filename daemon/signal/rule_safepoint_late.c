@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The VM waits long until all threads have stopped. */
+/* The VM waits long for all threads to stop at a safepoint. */
 #include "signal/rule.h"
 
 #define MEAN_FIRES_S                                                                               \
     0.02                 /* HotSpot's threads look every few us; a page from a disk takes 10 ms    \
                           */
-#define SHARE_FIRES 0.02 /* of all time: rare ones cost little */
+#define SHARE_FIRES 0.02 /* share of all time; rare late safepoints cost little */
 #define MS_PER_S 1e3
 
 static void look(const struct rule_view *v, struct rule_finding *f)

@@ -2,7 +2,7 @@
 /* Pages of the process come back from a disk while threads wait. */
 #include "signal/rule.h"
 
-#define WARM_S 60.0             /* a program that begins reads its files */
+#define WARM_S 60.0             /* least age; a starting program reads its files */
 #define FAULTS_PER_S_FIRES 50.0 /* 5 ms each on a disk: a quarter of one thread's time */
 #define SWAPPED_PER_S_FIRES                                                                        \
     10.0 /* where part of it is swapped out: a collection touches it all                           \
@@ -22,7 +22,7 @@ bool rule_swapped(const struct numbers *n)
     return swap > 0 && swap >= RULE_SWAP_LEAST * numbers_last(n, NUMBER_RSS_BYTES);
 }
 
-/* Faults also read pages of files. */
+/* Faults alone do not show swapping: they also read pages of files. */
 bool rule_swaps(const struct numbers *n)
 {
     return rule_swapped(n) && faults_of(n) >= SWAPPED_PER_S_FIRES;

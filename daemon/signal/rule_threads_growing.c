@@ -2,9 +2,9 @@
 /* Threads are started and do not end. */
 #include "signal/rule.h"
 
-#define WARM_S 180.0                 /* pools fill when a program begins */
+#define WARM_S 180.0                 /* least age; pools fill when a program begins */
 #define PER_SECOND_FIRES (10.0 / 60) /* 10 a minute: pools fill more slowly, or stop soon */
-#define PART 0.1                     /* of all threads, in the window */
+#define PART 0.1                     /* rise in the window, as part of all threads */
 #define MANY 1000.0                  /* the stacks of this many threads take much memory */
 #define VERY_MANY 5000.0
 

@@ -20,8 +20,8 @@ struct signals_opts {
     int proc_fd;               /* of /proc; borrowed */
     struct discover *discover; /* borrowed */
     struct broker *broker;     /* borrowed; NULL: no cgroup is read */
-    /* Gets what the threads of @p wait for. *ret is the last result, and stays if they have not
-     * moved. Returns false if it is not known. NULL: it never is. */
+    /* Gets what the threads of @p wait for. *ret has the last result, and stays as it is if no
+     * thread has moved. Returns false if the waits are unknown. NULL: they always are. */
     bool (*waits)(void *cookie, const struct process *p, struct waits_now *ret);
     void *cookie;
 };
@@ -38,10 +38,10 @@ struct signal {
     const struct signal_rule *rule;
     struct process *process;   /* `exited` is set if the JVM has ended */
     unsigned severity;         /* 1 to RULE_SEVERITY_MAX */
-    uint64_t since_ns, now_ns; /* CLOCK_REALTIME: since when it is on, and the last reading; of one
-                                * that was on, the reading at which it was most severe */
+    uint64_t since_ns, now_ns; /* CLOCK_REALTIME: since when the signal is on; the last reading. For
+                                  a signal that was on: the reading at which it was most severe */
     uint64_t until_ns;         /* CLOCK_REALTIME: when it went off; 0: it is on */
-    unsigned times;            /* that it was on between since_ns and until_ns; 0: it is on */
+    unsigned times;            /* how often it was on between since_ns and until_ns; 0: it is on */
     double value;
     struct span cause; /* the part of the sentence that says how the JVM ended; empty: it runs */
     const char *sentence, *remedy;
@@ -49,19 +49,19 @@ struct signal {
 };
 
 typedef void (*signal_fn)(void *cookie, const struct signal *signal);
-/* Calls @fn for each signal that is on, the most severe of a JVM first. @p: only of this process;
- * NULL: of all. */
+/* Calls @fn for each signal that is on, for each JVM the most severe one first. @p: only signals of
+ * this process; NULL: of all processes. */
 void signals_each(const struct signals *s, const struct process *p, signal_fn fn, void *cookie);
 /* Calls @fn for each signal that went off within SIGNAL_PAST_NS and is not on again, in no order.
  * It has its highest severity, and the sentence of that moment. */
 void signals_each_past(const struct signals *s, signal_fn fn, void *cookie);
 
 /* Writes what the last release of @p's service changed into *ret, which is zero before. @ended_ns:
- * CLOCK_REALTIME of its end; 0: it runs. */
+ * CLOCK_REALTIME of the end of @p; 0: @p runs. */
 typedef void (*signal_release_fn)(void *cookie, const struct process *p, uint64_t ended_ns,
                                   struct rule_release *ret);
-/* Asks @fn for each JVM that runs, and for those that SIGTERM ended. The next readings judge what
- * runs. The end of a JVM is no longer shown if a release took its place. */
+/* Calls @fn for each JVM that runs, or that SIGTERM ended. The next readings judge the running JVMs
+ * by the results. The end of a JVM is no longer shown if a release took its place. */
 void signals_set_releases(struct signals *s, signal_release_fn fn, void *cookie);
 
 /* Takes the measures @v of the last 30 s; NAN: not known. They are borrowed for the call. */
@@ -69,34 +69,35 @@ typedef void (*signal_measures_fn)(void *cookie, struct process *p, const double
 /* Calls @fn for each JVM that runs. */
 void signals_measure(const struct signals *s, signal_measures_fn fn, void *cookie);
 
-/* How long the cgroup of a JVM was throttled: the one with the lowest CPU limit. */
+/* How long a JVM was throttled by the cgroup with its lowest CPU limit. */
 struct signal_throttled {
     uint64_t ns;             /* so far */
-    uint64_t from_ns, to_ns; /* CLOCK_REALTIME: of the readings that show `lately_ns` */
+    uint64_t from_ns, to_ns; /* CLOCK_REALTIME: time span of the readings that show `lately_ns` */
     uint64_t lately_ns;
 };
 typedef void (*signal_throttled_fn)(void *cookie, const struct process *p,
                                     const struct signal_throttled *t);
-/* Calls @fn for each running JVM with a CPU limit. Lately is after @since_ns (CLOCK_REALTIME). */
+/* Calls @fn for each running JVM with a CPU limit. `lately_ns` counts from @since_ns
+ * (CLOCK_REALTIME) on. */
 void signals_throttled(const struct signals *s, uint64_t since_ns, signal_throttled_fn fn,
                        void *cookie);
 
 /* Pauses and throttling of a JVM. */
 struct signal_stops {
-    uint64_t pauses, pause_ns; /* of the garbage collector */
+    uint64_t pauses, pause_ns; /* number and time of the garbage collector's pauses */
     uint64_t throttled_ns;
 };
 /* Returns the rises of the readings of @p since the last call; 0: unknown. */
 struct signal_stops signals_take_stops(struct signals *s, const struct process *p);
 
 struct signals_stats {
-    uint64_t jvms, left_out;   /* watched now; without a place */
+    uint64_t jvms, left_out;   /* jvms: watched now; left_out: JVMs beyond the limit */
     uint64_t ends_dropped;     /* ended JVMs since the start, above SIGNAL_ENDED_MAX */
-    uint64_t threads_left_out; /* of running JVMs with too many to see what they wait for */
-    uint64_t readings, cpu_ns; /* since the start: their number and CPU time */
-    uint64_t bytes;            /* of their numbers */
+    uint64_t threads_left_out; /* threads of running JVMs without a look at their waits */
+    uint64_t readings, cpu_ns; /* number and CPU time of the readings since the start */
+    uint64_t bytes;            /* memory of the JVMs' numbers */
 };
-/* Gets its counters and sizes. */
+/* Gets the counters and sizes of @s. */
 void signals_stats(const struct signals *s, struct signals_stats *ret);
 
 /* Writes the path of @signal's evidence into @out. */

@@ -8,17 +8,17 @@
 #include "signal/measures.h"
 #include "signal/watched.h"
 
-#define LIST_NS (10 * NSEC_PER_SEC)   /* between two lists of JVMs, if none was found */
-#define POLL_NS (2 * NSEC_PER_MSEC)   /* after this, other JVMs wait for the next poll */
+#define LIST_NS (10 * NSEC_PER_SEC)   /* time between two lists of JVMs, if no JVM was found */
+#define POLL_NS (2 * NSEC_PER_MSEC)   /* time of a poll; the other JVMs wait for the next poll */
 #define NODE_NS (2 * NSEC_PER_SEC)    /* numbers of the node are used for this long */
 #define FILES_NS (120 * NSEC_PER_SEC) /* cgroups are looked up again after this long */
 #define FILES_FAILED_NS (30 * NSEC_PER_SEC)
 #define LIMITS_NS (60 * NSEC_PER_SEC)
-#define PEERS_NS (250 * NSEC_PER_MSEC) /* between two questions which server a pool waits for */
-#define PEER_EVERY 3                   /* readings: a server that is known is asked for again */
+#define PEERS_NS (250 * NSEC_PER_MSEC) /* time between two searches for a pool's server */
+#define PEER_EVERY 3                   /* readings after which a known server is looked up again */
 #define PRESSED 0.2                    /* pressure above which times of threads are read */
-#define BUSY 0.05                      /* CPUs; of a process with less they are not read */
-#define THREADS_EVERY 2                /* readings */
+#define BUSY 0.05                      /* CPUs used; times of threads are not read with less */
+#define THREADS_EVERY 2                /* readings of a JVM for one of its threads' times */
 
 struct signals {
     struct signals_opts opts;
@@ -26,8 +26,8 @@ struct signals {
     size_t count, room, next, next_peer;
     struct places places; /* of `all` */
     uint64_t list_ns, node_ns;
-    uint64_t peers_ns;  /* no peer is asked for before */
-    bool peers_refused; /* and that is logged */
+    uint64_t peers_ns;  /* no server is looked up before this time */
+    bool peers_refused; /* the broker's refusal was logged */
     uint64_t found;     /* discover_jvms_found() at the last list of JVMs */
     struct number_reading node;
     struct signals_stats stats;
@@ -80,7 +80,7 @@ static uint64_t payer_of(const void *table, size_t i)
     return s->all[i]->p->payer;
 }
 
-/* Makes room for @p by dropping a JVM of an owner that has more of them. Returns whether there is
+/* Makes room for @p by dropping a JVM of an owner that has more JVMs. Returns whether there is
  * room. */
 static bool has_room(struct signals *s, struct process *p)
 {
@@ -115,8 +115,8 @@ static int list_one(void *cookie, struct process *p)
     return 0;
 }
 
-/* Returns whether it is no JVM after all, or its end is not shown: it ended well, or too long
- * ago. */
+/* Returns whether @w can be dropped: it is no JVM, or it ended well, or it ended too long ago to be
+ * shown. */
 static bool is_over(const struct watched *w, uint64_t now_ns)
 {
     return w->p->replaced || (w->p->jvm == JVM_NO && !w->p->exited) ||
@@ -124,8 +124,8 @@ static bool is_over(const struct watched *w, uint64_t now_ns)
             (!w->past[RULE_ENDED] || now_ns - w->ended_ns > SIGNAL_ENDED_NS + SIGNAL_PAST_NS));
 }
 
-/* Returns the JVM to drop: among those of the owner with most ended JVMs, one with a hidden end,
- * else the one that ended first. @ended: counts them all. */
+/* Returns the index of the ended JVM to drop, of the owner with most ended JVMs: a JVM with a
+ * hidden end, else the one that ended first. @ended: the number of ended JVMs by owner. */
 static size_t least_ended(const struct signals *s, const struct places *ended)
 {
     size_t least = s->count;
@@ -143,7 +143,7 @@ static size_t least_ended(const struct signals *s, const struct places *ended)
     return least;
 }
 
-/* Drops JVMs that are over, and ended ones if there are too many. */
+/* Drops JVMs for which is_over(), and further ended JVMs if there are too many. */
 static void sweep(struct signals *s, uint64_t now_ns)
 {
     struct places ended = { .most = 0 };
@@ -185,8 +185,8 @@ static void read_node_if_old(struct signals *s, uint64_t now_ns)
     s->node_ns = now_ns;
 }
 
-/* Returns whether the times of its threads are read: there may be many, so only for a busy JVM
- * while processors are short. */
+/* Returns whether to read the times of the JVM's threads. As threads may be many, this is so only
+ * for a busy JVM while processors are short. */
 static bool wants_threads(const struct watched *w)
 {
     return w->readings % THREADS_EVERY == 0 &&
@@ -207,7 +207,7 @@ static void read_seldom(struct signals *s, struct watched *w, uint64_t now_ns)
     open_files(s, w, now_ns);
 }
 
-/* Reads what its threads wait for. */
+/* Reads what the threads of the JVM wait for. */
 static void read_waits(const struct signals *s, struct watched *w, struct number_reading *r)
 {
     const struct waits_now *now = &w->waits;
@@ -236,7 +236,7 @@ static void read_waits(const struct signals *s, struct watched *w, struct number
         w->virtual = now->virtual;
 }
 
-/* Reads all numbers: the node's first, then those of the process, which replace them. */
+/* Reads all numbers: first those of the node, which the numbers of the process then replace. */
 static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
 {
     struct number_reading r;
@@ -281,8 +281,8 @@ static void look_at(struct signals *s, struct watched *w, uint64_t now_ns)
     s->stats.readings++;
 }
 
-/* Returns whether JVMs have to be listed. A new one is listed at once: it may end within a second,
- * and its end is known only if its pidfd was open before. */
+/* Returns whether JVMs have to be listed. They are as soon as a new JVM is found: it may end within
+ * a second, and its end is known only if its pidfd was open before. */
 static bool is_list_due(const struct signals *s, uint64_t now_ns)
 {
     return now_ns - s->list_ns >= LIST_NS || discover_jvms_found(s->opts.discover) != s->found;
@@ -310,7 +310,8 @@ static void look_at_due(struct signals *s, uint64_t now_ns)
     }
 }
 
-/* Logs once that servers of pools stay unknown. A process that is gone, or no JVM, is no reason. */
+/* Logs once that servers of pools stay unknown. Logs nothing if the process is gone, or is no
+ * JVM. */
 static void log_refusal(struct signals *s, const struct error *err)
 {
     if (s->peers_refused || err->code == PROC_GONE || err->code == -EPERM)
@@ -319,8 +320,8 @@ static void log_refusal(struct signals *s, const struct error *err)
     log_warn("signals do not name the server that a pool waits for: %s", err->msg);
 }
 
-/* Finds the server that the pool of one JVM waits for, if that signal is on, or about to be. JVMs
- * take turns. */
+/* Finds the server that the pool of one JVM waits for, if the signal pool-exhausted is on or about
+ * to be. JVMs take turns. */
 static void ask_peer(struct signals *s, uint64_t now_ns)
 {
     for (size_t i = 0; i < s->count && now_ns >= s->peers_ns; i++) {
@@ -339,7 +340,6 @@ static void ask_peer(struct signals *s, uint64_t now_ns)
     }
 }
 
-/* Most polls find no JVM that is due, and take no time. */
 void signals_poll(struct signals *s, uint64_t now_ns)
 {
     bool listing = is_list_due(s, now_ns), due = listing;
@@ -361,7 +361,7 @@ void signals_poll(struct signals *s, uint64_t now_ns)
 
 /* ---- what is on, and was ---- */
 
-/* Returns CLOCK_REALTIME of @at_ns, a CLOCK_MONOTONIC that is over. */
+/* Converts the past CLOCK_MONOTONIC time @at_ns to CLOCK_REALTIME. */
 static uint64_t real_of(uint64_t at_ns)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -369,7 +369,7 @@ static uint64_t real_of(uint64_t at_ns)
     return clock_realtime_ns() - (now_ns - MIN(now_ns, at_ns));
 }
 
-/* Returns the signal of @f, which was found at @at_ns. */
+/* Makes the signal for the finding @f of the time @at_ns. */
 static struct signal signal_of(const struct watched *w, size_t id, const struct rule_finding *f,
                                uint64_t since_ns, uint64_t at_ns)
 {

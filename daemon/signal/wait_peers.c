@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the server that the threads of a pool wait for: the broker says in which system calls they
- * wait, and which peers those sockets have. What it says twice in the same way is believed.
+ * Finds the server that the threads of a pool wait for: the broker reports in which system calls
+ * they wait, and which peers these sockets have. An answer counts if a second one is equal.
  */
 #include "signal/watched.h"
 
@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define V4_AT 12 /* where an address of IPv4 lies in one of IPv6 */
+#define V4_AT 12 /* offset of an IPv4 address inside an IPv6 address */
 
-/* Ports of servers, by the names that IANA gives them. */
+/* Names of servers by port, as IANA assigns them. */
 static const struct {
     uint16_t port;
     const char *name;
@@ -97,8 +97,8 @@ int wait_peers_descriptor(const struct waiting_peer *p, uint64_t *ret_poll, bool
     }
 }
 
-/* Returns the descriptor that a thread waits for, from its JVM's memory if the call polls it. -1:
- * it is not known. */
+/* Returns the descriptor that a thread waits for. Reads it from the JVM's memory if the call is a
+ * poll. -1: it is not known. */
 static int find_descriptor(const struct watched *w, const struct waiting_peer *p, bool *ret_writes)
 {
     uint64_t at, word;
@@ -167,7 +167,7 @@ bool wait_peers_look(struct watched *w, struct broker *broker, struct error *err
     for (size_t i = 0; i < n; i++) {
         bool writes_still;
 
-        /* Between the looks, it may have polled another descriptor at the same address. */
+        /* Between the looks, the thread may have polled another descriptor at the same address. */
         if (!calls_alike(&calls[i], &peers[i]) ||
             find_descriptor(w, &peers[i], &writes_still) != wanted[i].fd ||
             writes_still != writes[i])

@@ -66,7 +66,7 @@ uint64_t watched_throttled(const struct watched *w, uint64_t since_ns, uint64_t 
     return (uint64_t)fmin(sum, WATCHED_RISE_MOST);
 }
 
-/* Whether it is time to turn a signal off that has been too weak. */
+/* Returns whether to turn the signal off, as it was too weak for RULE_RELEASE_S. */
 static bool has_gone(struct signal_state *state, const struct rule_finding *found, uint64_t now_ns)
 {
     if (found->strength >= RULE_RELEASE) {
