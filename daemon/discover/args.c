@@ -46,7 +46,7 @@ bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_afte
             if (!cmdline_take(&cmdline, &arg))
                 return false;
         } else if (span_take_str(&arg, "--module=")) {
-            /* the rest of it */
+            /* @arg is now the rest of the argument: the module */
         } else if (is_one_of(arg, WITH_VALUE, ARRAY_SIZE(WITH_VALUE))) {
             if (!cmdline_take(&cmdline, &arg))
                 return false;
@@ -97,7 +97,7 @@ static bool runs_scripts(struct span program)
     for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
         size_t n = strlen(NAMES[i]);
 
-        /* "python3.11", and no "rubymine" */
+        /* matches "python3.11", but not "rubymine" */
         if (span_starts_with(program, NAMES[i]) &&
             (program.n == n || strchr("0123456789.", program.p[n])))
             return true;
@@ -118,8 +118,8 @@ bool args_program(struct span cmdline, struct span *ret)
     return program.n > 0;
 }
 
-/* Returns where in @s a word begins that announces a secret, in letters of any case; s.n:
- * nowhere. */
+/* Returns the offset in @s of the first word that stands before a secret, in letters of any case;
+ * s.n: there is none. */
 static size_t secret_word(struct span s)
 {
     static const char *const WORDS[] = { "passw",      "passphrase", "pwd",     "secret", "token",
@@ -136,7 +136,7 @@ static size_t secret_word(struct span s)
     return s.n;
 }
 
-/* Returns where the value begins that must be hidden; arg.n: none. */
+/* Returns the offset in @arg of the value to hide; arg.n: there is none. */
 static size_t hidden_from(struct span arg)
 {
     size_t word = secret_word(arg);
@@ -148,7 +148,7 @@ static size_t hidden_from(struct span arg)
     return MIN(from, arg.n);
 }
 
-/* Returns true if the next argument is the value of option @arg, and a secret. */
+/* Returns true if the argument after option @arg is its value, and a secret. */
 static bool hides_next(struct span arg)
 {
     return arg.n && arg.p[0] == '-' && span_find(arg, '=') == arg.n && secret_word(arg) < arg.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of a java command line, and which may be shown. Secrets are values of -D…= and --…=,
- * options of agents, and the value after a name like "password". Pure; thread: any.
+ * The parts of a java command line, and which of them may be shown. Secrets are values of -D…= and
+ * --…=, options of agents, and the value after a name like "password". Pure; thread: any.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
  * Returns false if there is none. *ret_after: the arguments that follow it. Both point into
  * @cmdline. */
 bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_after);
-/* Does the same with the help of @command, "MAIN ARGS..." as the VM keeps it, where a blank may be
- * part of the name. The main class or jar is the argument of @cmdline that @command begins with,
+/* Gets the same as args_main() with the help of @command, the VM's text "MAIN ARGS...". A blank may
+ * be part of MAIN. The main class or jar is the argument of @cmdline that @command begins with,
  * else its first word. */
 bool args_main_of_command(struct span command, struct span cmdline, struct span *ret_main,
                           struct span *ret_after);
@@ -25,6 +25,6 @@ bool args_program(struct span cmdline, struct span *ret);
 
 /* Appends @args (separated by NUL) with blanks between them, as clean text; @mask hides values. */
 void args_add(struct buf *out, struct span args, bool mask);
-/* Does the same with words separated by blanks: after a hidden value all is hidden up to the next
- * option. */
+/* Appends words separated by blanks in the same way. After a hidden value, hides all words up to
+ * the next option. */
 void args_add_words(struct buf *out, struct span words, bool mask);

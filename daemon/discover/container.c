@@ -61,7 +61,8 @@ static bool is_name_char(char c)
            c == '_' || c == '.' || c == '+' || c == ':' || c == '@';
 }
 
-/* Copies a name, with systemd's \xNN taken back. False when it is empty, too long or no name. */
+/* Copies a name, and decodes systemd's \xNN. Returns false if the name is empty, too long or
+ * invalid. */
 static bool copy_name(struct span s, char *buf, size_t size)
 {
     size_t n = 0;
@@ -91,7 +92,7 @@ static bool copy_name(struct span s, char *buf, size_t size)
     return n > 0;
 }
 
-/* A container known by its name alone: the name is its id as well. */
+/* Stores a container that is known by its name alone: the name is also its id. */
 static enum rank named(struct span name, const char *runtime, enum rank rank, struct container *c)
 {
     if (!copy_name(name, c->id, sizeof(c->id)))
@@ -193,8 +194,8 @@ static struct span take_last(struct span *path)
     return part;
 }
 
-/* The best find of one path. All levels are read: a container may nest its own, with names that it
- * chooses, as deep as it wants. */
+/* Finds the best match in one path. Reads all levels: a container may nest its own containers as
+ * deep as it wants, with names that it chooses. */
 static enum rank parse_path(struct span path, bool bare_allowed, struct container *c)
 {
     struct span child = SPAN_NULL, parent, part;
@@ -209,14 +210,14 @@ static enum rank parse_path(struct span path, bool bare_allowed, struct containe
             rank = parse_part(part, parent, child, c);
         else if (parse_part(part, parent, child, &around) != RANK_NONE) {
             memcpy(c->outer, around.id, sizeof(c->outer));
-            c->outer_pod_uid[0] = '\0'; /* of a pod within this one */
+            c->outer_pod_uid[0] = '\0'; /* it was the UID of a pod within this container */
         }
         if (rank != RANK_NONE && !c->pod_uid[0])
             parse_pod_uid(part, c->pod_uid);
         if (c->outer[0] && !c->outer_pod_uid[0])
             parse_pod_uid(part, c->outer_pod_uid);
     }
-    if (c->outer[0]) /* else it could take another container's name */
+    if (c->outer[0]) /* a nested container could otherwise choose the name of another one */
         c->name[0] = '\0';
     if (rank == RANK_NONE && bare_allowed && levels == 1 && container_cgroup_is_bare(child))
         rank = named(child, "runc", RANK_BARE, c);

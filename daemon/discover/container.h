@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the container of a process in its cgroup paths. Pure; thread: any. The paths are a naming
- * habit of each runtime, not a proof: they label, and grant nothing.
+ * Finds the container of a process in its cgroup paths. Pure; thread: any. Runtimes name cgroups by
+ * custom only, so a path proves nothing: use the result as a label, never for access.
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 #include "discover/discover.h"
 
 /* Reads /proc/PID/cgroup. @nested: the process has a pid namespace of its own below ours. Else a
- * bare "/NAME" does not count as a container of runc. True when it is in a container. Then *ret has
- * id, and what the path says of runtime, name, pod_uid, outer and outer_pod_uid; all else is empty.
- * There is no name of one that another container is around, and may have named. False: *ret is all
- * empty. */
+ * bare "/NAME" does not count as a container of runc. Returns true if the process is in a
+ * container. Then *ret has the id, and from the path runtime, name, pod_uid, outer and
+ * outer_pod_uid; the rest is empty. A nested container has no name here, as the container around it
+ * may have chosen that name. Returns false if it is in none; *ret is then empty. */
 bool container_parse(struct span cgroup, bool nested, struct container *ret);
 
 /* Returns true for 64 hex digits in lower case: the ids of docker, containerd, CRI-O and podman. */

@@ -12,13 +12,13 @@
 #include "hotspot/counters.h"
 
 #define COUNTERS_FRESH_NS (5 * NSEC_PER_SEC) /* shortest time between two readings of a JVM */
-#define COUNTERS_REST_NS (15 * NSEC_PER_SEC) /* longest, while no scrape is near */
+#define COUNTERS_REST_NS (15 * NSEC_PER_SEC) /* longest time, while no scrape is near */
 #define COUNTERS_WANTED_NS (60 * NSEC_PER_SEC)
 #define COUNTERS_LEFT_NS (60 * NSEC_PER_SEC) /* pause for a JVM that did not answer */
 #define COUNTERS_PASS_EVERY_NS (250 * NSEC_PER_MSEC)
-#define COUNTERS_PASS_NS (2 * NSEC_PER_MSEC)   /* for a pass over all JVMs */
-#define COUNTERS_EACH_NS (NSEC_PER_SEC / 5000) /* of that, for one JVM */
-#define COUNTERS_FIRST_NS (20 * NSEC_PER_MSEC) /* for a pass while a request waits */
+#define COUNTERS_PASS_NS (2 * NSEC_PER_MSEC)   /* time of a pass over all JVMs */
+#define COUNTERS_EACH_NS (NSEC_PER_SEC / 5000) /* part of that time for one JVM */
+#define COUNTERS_FIRST_NS (20 * NSEC_PER_MSEC) /* time of a pass while a request waits */
 /* Steps of slow readings for the recorder, which reads counters once a second without a request. */
 #define UNASKED_RSS_NS (5 * NSEC_PER_SEC)
 #define UNASKED_THREADS_NS (30 * NSEC_PER_SEC)
@@ -86,7 +86,7 @@ static bool scrape_near(const struct discover *d, uint64_t now_ns)
     return scrape_is_near(&d->counters.scrapes, MAX(all_ns, COUNTERS_FRESH_NS), now_ns);
 }
 
-/* @near: a scrape is. */
+/* Returns whether the counters of @im are due. @near: a scrape is near. */
 static bool is_due(const struct image *im, uint64_t now_ns, bool near)
 {
     return im->counters_next_ns <= now_ns ||

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door: finds the image of a sample and the live image of a pid, and does periodic work. */
+/* Finds the image of a sample and the live image of a pid, and does the periodic work of
+ * discover/. */
 #include "discover/table.h"
 
 #include "base/clock.h"
@@ -9,11 +10,12 @@
 #define SCAN_EVERY_NS (100 * NSEC_PER_MSEC) /* a look at every entry */
 #define SCAN_STARTING_NS (50 * NSEC_PER_MSEC)
 #define REFRESH_EVERY_NS (1 * NSEC_PER_SEC)
-/* Reading a process at its first sample takes some 0.1 ms, and may take a twentieth of a CPU: 500
- * processes a second, and 500 at once. Others have their comm as name until a later sample. */
+/* Budget for reading processes at their first sample. A reading takes some 0.1 ms. All readings may
+ * take a twentieth of a CPU: 500 processes a second, and 500 at once. Other processes have their
+ * comm as name until a later sample. */
 #define FACTS_AT_ONCE_NS (50 * NSEC_PER_MSEC)
 #define FACTS_SHARE 20
-/* Limit of the engine's time for a request: a fork storm makes many young processes. */
+/* Limit of the engine's time for one request, as a fork storm makes many young processes. */
 #define CATCH_UP_NS (30 * NSEC_PER_MSEC)
 #define LIMIT_AT_ONCE_NS (20 * NSEC_PER_MSEC)
 #define LIMIT_SHARE 50
@@ -85,7 +87,7 @@ static void poll_recent(struct discover *d, uint64_t now_ns, uint64_t deadline_n
     }
 }
 
-/* Does the looks, retries and evictions that are due. */
+/* Looks for JVMs, retries starting JVMs, and evicts entries, as far as these are due. */
 static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_ns)
 {
     bool starting = false, late = false;
@@ -146,7 +148,7 @@ void discover_sweep(struct discover *d)
     sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
 }
 
-/* Reads processes that were not read since their exec, before their time. */
+/* Reads processes that were not read since their exec, although they are not due yet. */
 static void look_at_new(struct discover *d, uint64_t deadline_ns)
 {
     d->in_each++;
@@ -177,7 +179,7 @@ void discover_catch_up(struct discover *d)
     }
     poll_recent(d, /* now_ns= */ UINT64_MAX, now_ns + CATCH_UP_NS);
     look_at_new(d, now_ns + CATCH_UP_NS);
-    d->sweep.wanted = true; /* finds a JVM in a process that was none when it was read */
+    d->sweep.wanted = true; /* finds processes that became JVMs after they were read */
 }
 
 const char *discover_problem(const struct discover *d)

@@ -23,9 +23,9 @@ struct container {
                        * "crun", "lxc",
                        * "" unknown */
     char name[128];   /* clean text; "" unknown */
-    char pod_uid[40], pod_name[256], pod_namespace[64]; /* of these the UID is always known */
-    char outer[65];         /* id of the outermost container around it; "": none */
-    char outer_pod_uid[40]; /* of the pod around that one; "": none */
+    char pod_uid[40], pod_name[256], pod_namespace[64]; /* the UID is known whenever a pod is */
+    char outer[65];         /* id of the outermost container around this one; "": none */
+    char outer_pod_uid[40]; /* UID of the pod around the outermost container; "": none */
 };
 
 /* Returns the name of the pod, or its UID if the node knows no name; "": no pod. Points into @c. */
@@ -50,9 +50,9 @@ enum native_image {
 };
 
 /* A process image, borrowed from the table. It stays valid (though possibly `exited`) until a later
- * discover_poll() finds it ended over 2 s ago and without a pin. While the table is nearly full,
- * ended images go earlier, oldest first. Running images go too if their owner has most of the
- * table. An image known only from discover_each() is valid during that call. */
+ * discover_poll() finds that it ended over 2 s ago and has no pin. While the table is nearly full,
+ * ended images are freed earlier, oldest first. Running images are freed too if their owner has
+ * most of the table. An image known only from discover_each() is valid during that call. */
 struct process {
     struct proc_id id;
     char comm[64]; /* clean text */
@@ -60,8 +60,8 @@ struct process {
     int32_t ns_pid[PROC_NS_DEPTH_MAX];
     size_t ns_depth;
     uint32_t uid; /* effective, as the host sees it */
-    /* The user that has access to it, as proc_user() returns; 0: root alone. Not the owner of
-     * budgets (proc_owner()). */
+    /* The user that may see the process, as proc_user() returns; 0: root alone. This is not the
+     * owner of budgets (proc_owner()). */
     uint32_t owner;
     uint64_t payer;        /* the owner of budgets; 0: not read yet, see process_payer() */
     bool rootless;         /* `owner` made the process's container without root */
@@ -81,9 +81,9 @@ struct process {
     enum jvm_state jvm;
     char reason[512];        /* why it is JVM_UNSUPPORTED, or what limits it; with the remedy */
     char *main;              /* main class or jar; clean; owned; "" if unknown */
-    struct service *service; /* its own statements about its service; owned; NULL: none */
+    struct service *service; /* what it states about its service itself; owned; NULL: nothing */
     char *args;              /* JVM and program arguments, masked, clean; owned; "" if unknown */
-    enum native_image native_image; /* as symbolize/ found; none in a JVM_READY */
+    enum native_image native_image; /* as symbolize/ found; no image if JVM_READY */
     int jdk;                        /* 8, 11, 17, 21, 25; 0 unknown */
     char java_version[128], vm_name[128];
     bool frame_pointers, debug_non_safepoints, attach_disabled;
@@ -141,13 +141,13 @@ struct discover_source {
 struct discover_opts {
     int proc_fd;         /* of /proc; borrowed */
     bool show_arguments; /* do not mask values of -D and --x= */
-    /* Called for an image that ended over 2 s ago, or must make room, pinned or not. Holders drop
-     * their pointers to the image, and caches that pinned it unpin it. The image is freed at once
-     * if it has no pin, else after the last pin. discover_free() frees all. May be NULL. Must not
-     * call discover/, except process_unpin(). */
+    /* Called for an image that ended over 2 s ago or that is removed to make room, pinned or not.
+     * Holders drop their pointers to the image, and caches that pinned it unpin it. The image is
+     * freed at once if it has no pin, else after the last pin. discover_free() frees all. May be
+     * NULL. Must not call discover/, except process_unpin(). */
     void (*dropped)(void *cookie, struct process *p);
     void *dropped_cookie;
-    const struct discover_source *source; /* tests put their own here; NULL: the broker */
+    const struct discover_source *source; /* NULL: the broker; tests pass their own source */
     void *source_ctx;
     uint64_t poll_budget_ns; /* time for reading /proc in a discover_poll(); 0: 5 ms */
 };
@@ -192,18 +192,17 @@ uint64_t discover_jvms_found(const struct discover *d);
 void discover_refresh(struct discover *d, struct process *p);
 
 struct process_usage {
-    double cpu_limit;   /* CPUs that its cgroups allow, read at times; 0: no limit */
-    double cpu_percent; /* of one CPU, since the last reading a second or more ago, or since its
-                         * start */
+    double cpu_limit;   /* CPUs that its cgroups allow, read now and then; 0: no limit */
+    double cpu_percent; /* of one CPU; since a reading a second or more ago, else since the start */
     uint64_t rss_bytes;
     uint32_t threads;
 };
 /* Reads the usage now. Returns 0, PROC_GONE or -errno. */
 int discover_usage(struct discover *d, struct process *p, struct process_usage *ret);
 
-/* Reads the counters of JVM @p into p->counters now, and notes them in p->history. @asked: for a
- * request; else slow readings (RSS, bytes that threads allocated) are made less often. Return: as
- * hotspot_vm_counters(); -ENOENT without p->vm. */
+/* Reads the counters of JVM @p into p->counters now, and adds them to p->history. @asked: a request
+ * waits for them; else slow readings (RSS, bytes that threads allocated) are made less often.
+ * Return: as hotspot_vm_counters(); -ENOENT without p->vm. */
 int discover_counters(struct discover *d, struct process *p, bool asked);
 /* Makes discover_poll() read the counters of all JVMs for a minute from now, each every 5 s at
  * most. A call that was not expected reads what it can in 20 ms. If a JVM's memory does not answer,
@@ -218,7 +217,7 @@ int discover_residence(struct discover *d, struct process *p, uint64_t max_age_n
 
 /* Returns the owner of @p's budgets (proc_owner()), as read at the first call. */
 uint64_t process_payer(struct process *p);
-/* Keep the image from being freed, and allow it again. */
+/* Keep the image from being freed, and allow that again. */
 void process_pin(struct process *p);
 void process_unpin(struct process *p);
 

@@ -9,16 +9,17 @@
 
 #define EVENTS_MAX 65536 /* records per drain; more are left for the next */
 #define CPUS_EVERY_NS NSEC_PER_SEC
-#define CPUS_AGAIN_NS (60 * NSEC_PER_SEC) /* after new rings could not be opened */
+#define CPUS_AGAIN_NS (60 * NSEC_PER_SEC) /* until the next try, if rings could not be opened */
 
 static void told_fork(struct discover *d, const struct sideband_record *r)
 {
     struct image *im = table_newest(d, r->host_pid);
 
-    /* A sample may have come first; its start time is then that of this fork. */
+    /* A sample of this process may have come before this record. The image then has the start time
+     * of this fork. */
     if (im && im->p.id.start_ticks && im->p.id.start_ticks + 1 >= ticks_of_monotonic(d, r->time_ns))
         return;
-    if (im) /* its exit was lost */
+    if (im) /* the exit of the earlier process was lost */
         image_end(im, r->time_ns, /* replaced= */ false);
     recent_fork(&d->recent, r->host_pid, r->time_ns, r->time_ns + DISCOVER_SECOND_LOOK_NS);
 }
@@ -38,14 +39,14 @@ static void told_exec(struct discover *d, const struct sideband_record *r)
     if (r->time_ns <= im->begin_ns)
         return;
     if (im->unseen_execs && r->time_ns <= im->first_sample_ns) {
-        im->unseen_execs--; /* a sample came first */
+        im->unseen_execs--; /* a sample has already shown this exec */
         im->begin_ns = im->p.exec_time_ns = r->time_ns;
         image_set_comm(im, span_of(r->comm));
         return;
     }
     if (im->facts && r->time_ns < im->facts_ns) {
         im->begin_ns = im->p.exec_time_ns =
-            r->time_ns; /* the facts read are of the new image already */
+            r->time_ns; /* the facts that were read are already those of the new image */
         return;
     }
     image_replace(d, im, r->time_ns, span_of(r->comm));
@@ -106,7 +107,7 @@ int events_open(struct discover *d, struct sideband **ret, struct error *err)
     if (!fds)
         return error_set(err, -ENOMEM, "no memory for the rings of process events");
     CPU_ZERO(&d->cpus);
-    sched_getaffinity(0, sizeof(d->cpus), &d->cpus); /* set too small: none are followed */
+    sched_getaffinity(0, sizeof(d->cpus), &d->cpus); /* the set may be too small */
     r = d->source->sideband(d->ctx, fds, &n, err);
     return r == 0 ? sideband_map(fds, n, ret, err) : r;
 }

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "proc/pagemap.h"
 
-/* Returns the next number of a xorshift generator. Nothing but fair shares depends on it. */
+/* Returns the next number of a xorshift generator. It only has to give each page a fair chance. */
 static uint64_t next_random(struct heap_pages *h)
 {
     uint64_t x = h->random;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the image of a sample. Samples and side-band records come by different ways, so either may
- * be the first to show an exec. The exec number in a sample decides, then its time.
+ * Finds the image of a sample. Samples and side-band records come through different buffers, so
+ * either may be the first to show an exec. The exec number in a sample decides, then its time.
  */
 #include "discover/table.h"
 
@@ -111,7 +111,7 @@ static struct image *add_newer(struct discover *d, struct image *newest, uint32_
     return im;
 }
 
-/* Adds the image of a sample that had ended before it was known: /proc has no more facts of it. */
+/* Adds the image of a sample that ended before flamed knew it, so that /proc has no facts of it. */
 static struct image *add_ended(struct discover *d, const struct proc_id *id, struct image *before,
                                uint64_t end_ns, bool replaced, struct span comm)
 {
@@ -144,7 +144,7 @@ static struct image *add_sampled(struct discover *d, int32_t host_pid, uint64_t 
         return add_ended(d, &id, newest, time_ns, /* replaced= */ false, comm);
     if (newest)
         image_end(newest, time_ns, /* replaced= */ false);
-    if (note && note->exec_ns > time_ns) { /* from before its last exec */
+    if (note && note->exec_ns > time_ns) { /* the sample is older than the last exec */
         id.exec_no = note->execs - 1;
         return add_ended(d, &id, NULL, note->exec_ns, /* replaced= */ true, comm);
     }

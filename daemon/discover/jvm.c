@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds out whether a process is a JVM, and which. The mapping of libjvm.so decides, whatever the
- * launcher's name and even if the file is deleted. All else is read from the VM's own memory, also
- * which of several libjvm.so runs. The process is not touched.
+ * launcher's name and even if the file is deleted. All other facts are read from the VM's own
+ * memory, also which of several libjvm.so runs. flamed changes nothing in the process.
  */
 #include "discover/table.h"
 
@@ -14,11 +14,11 @@
 #include "proc/looking.h"
 #include "proc/stall_readers.h"
 
-#define JVM_PUT_OFF_NS NSEC_PER_SEC       /* after a look that its owner has no time left for */
+#define JVM_PUT_OFF_NS NSEC_PER_SEC       /* until the next try if its owner has no time left */
 #define JVM_UNMADE_NS (10 * NSEC_PER_SEC) /* a JVM that starts makes its tables much earlier */
 #define JVM_RETRY_NS (50 * NSEC_PER_MSEC)
 #define JVM_RETRY_MAX_NS (10 * NSEC_PER_SEC)
-#define JVM_SERVICE_TRIES_MAX 5 /* for words of its environment that cannot be read */
+#define JVM_SERVICE_TRIES_MAX 5 /* tries to read words of its environment */
 #define JVM_COMMAND_MAX_BYTES ((size_t)64 << 10)
 
 static void unsupported(struct image *im, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -72,7 +72,7 @@ static void use_main(struct process *p, struct span main)
         image_set_text(&p->command, main, DISCOVER_COMMAND_MAX);
 }
 
-/* Stores what @im says of its service. @options: those of its JVM, separated by NUL. */
+/* Stores what @im states about its service. @options: the options of its JVM, separated by NUL. */
 static void use_service(struct discover *d, struct image *im, struct span options)
 {
     _cleanup_buf_ struct buf words = BUF_UPTO(JVM_COMMAND_MAX_BYTES);
@@ -80,7 +80,7 @@ static void use_service(struct discover *d, struct image *im, struct span option
     int r = d->source->service_words ? d->source->service_words(d->ctx, &im->p.id, &fd, NULL) : 0;
 
     if (fd >= 0)
-        buf_read_fd(&words, fd); /* cut: the rest counts */
+        buf_read_fd(&words, fd); /* a cut text counts, too */
     im->words_missing = r < 0 && r != -EPERM && ++im->service_tries < JVM_SERVICE_TRIES_MAX;
     if (!im->p.service)
         im->p.service = malloc(sizeof(*im->p.service));
@@ -119,7 +119,7 @@ static void use_command(struct discover *d, struct image *im)
             copy_clean((struct span){ s.p, span_find(s, '\0') }, p->vm_name, sizeof(p->vm_name));
     }
     if (span_eq_str(buf_span(&command),
-                    "Unknown")) /* in the counters of a JVM without a launcher */
+                    "Unknown")) /* what the counters of a JVM without Java's launcher contain */
         buf_clear(&command);
     if (command.n)
         known = args_main_of_command(buf_span(&command), buf_span(&cmdline), &main, &after);
@@ -178,8 +178,8 @@ static void retry_later(struct image *im, uint64_t now_ns)
     im->look.vm_retry_ns = now_ns + pause_ns;
 }
 
-/* Opens the running one of the libjvm.so that @im has mapped: the tables of the others show that no
- * VM was made from them. Return: 0, else the result of the most promising one. */
+/* Opens the libjvm.so of @im that runs. The tables of other mapped libjvm.so show that no VM was
+ * made from them. Returns 0, else the result of the most promising library. */
 static int open_running(struct image *im, struct error *err)
 {
     struct process *p = &im->p;
@@ -222,7 +222,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
 
     if (p->mem_fd < 0)
         r = d->source->mem(d->ctx, &p->id, &p->mem_fd, &err);
-    if (r > 0) { /* gone; the record of its exit is coming */
+    if (r > 0) { /* the process is gone; the record of its exit will follow */
         retry_later(im, now_ns);
         return;
     }
@@ -239,7 +239,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
     r = open_running(im, &err);
     if (r == 0) {
         use_vm(d, im);
-    } else if (r == -ETIMEDOUT) { /* the next look comes once it answers */
+    } else if (r == -ETIMEDOUT) { /* the next look is made once the memory answers */
         p->mem_fd = close_fd(p->mem_fd);
         p->jvm = JVM_NO;
         im->quarantined = true;
@@ -251,7 +251,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
         unsupported(im, "%s%s%s", err.msg, err.remedy[0] ? "; " : "", err.remedy);
         use_command(d, im);
     } else {
-        if (r == HOTSPOT_GONE) /* an exec since the maps were read, or the end */
+        if (r == HOTSPOT_GONE) /* the process has ended, or made an exec since the maps were read */
             p->mem_fd = close_fd(p->mem_fd);
         say_starting(im, now_ns);
         retry_later(im, now_ns);
@@ -273,7 +273,7 @@ const char *process_image_text(const struct process *p)
     return TEXTS[p->native_image];
 }
 
-/* Sets the time of the next look after a look. */
+/* Sets the time of the next look for a JVM, after a look. */
 static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
 {
     uint64_t since_ns =
@@ -300,7 +300,7 @@ static bool may_look(struct discover *d, struct image *im)
     im->quarantined =
         d->source->is_quarantined && d->source->is_quarantined(d->ctx, &im->p.id, &jvm);
     if (!im->quarantined) {
-        if (was) { /* its only reason was the quarantine */
+        if (was) { /* the quarantine was the only reason why it was not read */
             im->p.jvm = JVM_NO;
             im->p.reason[0] = '\0';
         }
@@ -365,7 +365,7 @@ void jvm_look(struct discover *d, struct image *im)
         im->look.due_ns = im->look.timer_ns = now_ns + JVM_PUT_OFF_NS;
         return;
     }
-    process_payer(&im->p); /* while it runs: of an ended process it cannot be known */
+    process_payer(&im->p); /* read now, as the owner of an ended process cannot be read */
     im->p.pins++;
     im->look.last_ns = now_ns;
     im->look.last_vsize_bytes = im->look.vsize_bytes;

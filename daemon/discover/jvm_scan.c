@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the mapping that makes a process a JVM. A process may have tens of thousands of others,
- * with names of 4 KB each. Where the kernel supports it, only executable files are queried, and
- * either way the time is limited.
+ * Finds the mapping that makes a process a JVM. A process may have tens of thousands of other
+ * mappings, with names of 4 KB each. Where the kernel supports it, only executable files are
+ * queried, and either way the time is limited.
  */
 #include "base/list.h"
 #include "discover/table.h"
@@ -15,9 +15,9 @@
 /* Processor time for one process; mappings beyond it are skipped. */
 #define JVM_LOOK_MAX_NS (200 * NSEC_PER_MSEC)
 #define JVM_QUERY_MAX_NS (20 * NSEC_PER_MSEC) /* the same limit for queries */
-/* A library's first mapping is at most this far before its code, */
+/* A library's first mapping is at most this far before its code. */
 #define JVM_LIBRARY_BYTES (UINT64_C(256) << 20)
-#define JVM_LIBRARY_MAPPINGS 64 /* with at most this many mappings in between. */
+#define JVM_LIBRARY_MAPPINGS 64 /* mappings between these two, at most */
 
 /* Checks the last part of the path: libj9vm29.so, libj9vm_b158.so. */
 static bool is_openj9(struct span path)
@@ -32,7 +32,7 @@ bool jvm_libraries_have(const struct jvm_libraries *all, uint64_t base)
     return ANY_OF(i, all->count, all->bases[i] == base);
 }
 
-/* Adds a library once: a library in several pieces is met several times. */
+/* Adds a library unless it is there: a library in several pieces comes several times. */
 static void add_library(struct jvm_libraries *all, uint64_t base)
 {
     if (all->count < JVM_LIBRARIES_MAX && !jvm_libraries_have(all, base))

@@ -13,8 +13,8 @@ void jvm_schedule(struct discover *d, struct image *im)
         im->look.due_ns = im->p.exec_time_ns + DISCOVER_FIRST_LOOK_NS;
         im->look.timer_ns = im->p.exec_time_ns + DISCOVER_SECOND_LOOK_NS;
     } else if (start_ns && now_ns < start_ns + DISCOVER_SECOND_LOOK_NS) {
-        /* Forked without an exec yet: it may still share the memory of a JVM that is starting a
-         * child. */
+        /* The process was forked, but has not made an exec yet. It may share the memory of a JVM
+         * that is starting a child. */
         im->look.due_ns = im->look.timer_ns = start_ns + DISCOVER_SECOND_LOOK_NS;
     } else {
         im->look.due_ns = 0;

@@ -9,9 +9,9 @@
                                          */
 #define CLASS_ALIGN ((uint64_t)4 << 20) /* of the class space, behind an archive (JDK 16 on) */
 #define RANGES_MAX (VM_AREAS_STACKS_MAX + VM_AREAS_METASPACE_MAX + VM_AREAS_CODE_MAX + 3)
-/* Where the first heap of an arena has the arena: behind the heap's own header. */
+/* Greatest offset of an arena in its first heap, behind the heap's own header. */
 #define ARENA_HEADER_MAX 256
-#define CHUNK_MAPPED 2 /* IS_MMAPPED of a chunk's size; no other flag is set with it */
+#define CHUNK_MAPPED 2 /* IS_MMAPPED flag in a chunk's size; set without other flags */
 #define CHUNK_FLAGS 7
 
 static const char *const NAMES[] = {
@@ -128,7 +128,7 @@ static enum memory_area area_of_anonymous(const struct mapping *m, const struct 
     if (span_eq_str(m->path, "[stack]") || span_starts_with(m->path, "[anon: glibc: pthread stack"))
         return MEMORY_NATIVE_STACKS;
     if (before && is_file(before) && before->write && area_of_file(before) != MEMORY_FILES)
-        return area_of_file(before); /* variables that begin as zeros */
+        return area_of_file(before); /* .bss: variables that are zero at the start */
     if (before && !is_file(before) && !before->read && !before->write && m->write && !m->exec &&
         before->end - before->start <= GUARD_BYTES_MAX && m->end - m->start <= STACK_BYTES_MAX)
         return MEMORY_NATIVE_STACKS;
@@ -158,8 +158,8 @@ static int add_piece(struct cutting *c, uint64_t start, uint64_t end, enum memor
     return 0;
 }
 
-/* Cuts [@at, @end) at the known ranges; the rest of it belongs to @area. A mapped @file contains no
- * metaspace. */
+/* Cuts [@at, @end) at the known ranges. What is outside of these ranges belongs to @area. A mapped
+ * @file contains no metaspace. */
 static int cut(struct cutting *c, uint64_t at, uint64_t end, enum memory_area area, bool probe,
                bool file)
 {

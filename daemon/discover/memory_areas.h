@@ -40,14 +40,14 @@ const char *memory_area_text(enum memory_area area);
 struct memory_piece {
     uint64_t start, end;
     enum memory_area area;
-    bool probe; /* in no known area: malloc's, if the words at its start show that */
+    bool probe; /* the area is not known: the piece is malloc's if the words at its start show it */
 };
 
 struct memory_pieces {
     struct memory_piece *list; /* owned; ascending */
     size_t count;
-    uint64_t huge_bytes; /* mapped as huge pages of hugetlbfs: no part of RSS, and left out */
-    bool truncated;      /* MEMORY_PIECES_MAX */
+    uint64_t huge_bytes; /* bytes of hugetlbfs: not in RSS, and not in `list` */
+    bool truncated;      /* there were more than MEMORY_PIECES_MAX pieces */
 };
 
 #define MEMORY_PIECES_MAX 65536

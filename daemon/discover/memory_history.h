@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A JVM's memory over time, by its counters, in bounded room. Points are a second apart at first.
- * When the room is full, every second point is dropped, and new points come half as often. So a JVM
- * of any age has a history of all that was seen, up to about an hour. Pure.
+ * When the room is full, every second point is dropped, and new points come half as often. So the
+ * history of a JVM of any age covers all the time that it was seen, up to about an hour. Pure.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #define MEMORY_HISTORY_MAX 240 /* points */
 #define MEMORY_HISTORY_STEP_NS NSEC_PER_SEC
-#define MEMORY_HISTORY_STEP_MAX_NS (16 * NSEC_PER_SEC) /* at this step, drops the oldest */
+#define MEMORY_HISTORY_STEP_MAX_NS (16 * NSEC_PER_SEC) /* at this step, drops the oldest points */
 #define MEMORY_RATE_LEAST_NS (2 * NSEC_PER_SEC)        /* shortest span of a rate */
 #define MEMORY_RATE_MOST_NS (60 * NSEC_PER_SEC) /* longest span of a rate, and its greatest age */
 
@@ -21,8 +21,8 @@ struct memory_point {
     uint64_t at_ns; /* CLOCK_MONOTONIC */
     uint64_t rss_bytes;
     int64_t heap_used, heap_committed, metaspace, code_cache; /* bytes */
-    int64_t allocated;                                        /* as in struct counters, */
-    uint64_t allocated_ns;                                    /* and when */
+    int64_t allocated;                                        /* bytes, as in struct counters */
+    uint64_t allocated_ns;                                    /* time of that number */
     int64_t collections, collection_ns;                       /* since its start */
     int64_t threads_live, threads_started;
 };
@@ -30,7 +30,7 @@ struct memory_point {
 struct memory_history {
     struct memory_point *points; /* owned; the oldest first */
     size_t count, room;
-    uint64_t step_ns;         /* between two points; 0: MEMORY_HISTORY_STEP_NS */
+    uint64_t step_ns;         /* time between two points; 0: MEMORY_HISTORY_STEP_NS */
     uint64_t rss_ns;          /* when rss_bytes was read last */
     struct memory_point last; /* the newest point, kept or not; at_ns 0: none */
 };

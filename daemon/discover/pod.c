@@ -29,7 +29,8 @@ static const struct keys KUBELET = {
 static const char NERDCTL_NAME[] = "nerdctl/name";
 static const char CRIO_MARK[] = "io.kubernetes.cri-o.ContainerID";
 
-/* Nesting of brackets outside of strings: bounds the recursion of what parses it. */
+/* Returns whether brackets outside of strings nest few levels deep. This bounds the recursion of
+ * the parser. */
 static bool json_is_shallow(struct span s)
 {
     bool in_string = false;
@@ -55,7 +56,7 @@ static bool json_is_shallow(struct span s)
     return true;
 }
 
-/* Puts clean text into a field that is still empty. */
+/* Copies @s as clean text into @field, if that is still empty. */
 static void fill(struct span s, char *field, size_t size)
 {
     _cleanup_buf_ struct buf clean = BUF_UPTO(size - 1);
@@ -136,7 +137,8 @@ int pod_parse_config(struct span json, struct container *c)
     return 0;
 }
 
-/* From the end: the id has a fixed length, a container's and a namespace's name have no '_'. */
+/* Parses from the end: the id has a fixed length, and names of containers and namespaces have no
+ * '_'. */
 bool pod_parse_log_name(struct span name, struct container *c)
 {
     struct span id, pod, ns, container;

@@ -16,13 +16,13 @@
 /*
  * Adds what a runtime's description of the container says: containerd's and CRI-O's config.json
  * (annotations), docker's config.v2.json (name and labels). Fills name, pod_uid, pod_name,
- * pod_namespace and, where it is still unknown, runtime; what @json does not say stays. Return: 0,
+ * pod_namespace and, if it is still unknown, runtime. Fields that @json lacks stay. Return: 0,
  * -EBADMSG (no JSON object), -EFBIG (too large or too deep), -ENOMEM.
  */
 int pod_parse_config(struct span json, struct container *c);
 
-/* Adds what a file name in /var/log/containers says: POD_NAMESPACE_CONTAINER-ID.log. True when it
- * is about the container c->id. */
+/* Adds the names in a file name of /var/log/containers: POD_NAMESPACE_CONTAINER-ID.log. Returns
+ * true if the file is of the container c->id. */
 bool pod_parse_log_name(struct span name, struct container *c);
-/* Does the same over names separated by NUL. */
+/* Does the same for several file names, separated by NUL. */
 bool pod_parse_log_names(struct span names, struct container *c);

@@ -113,8 +113,8 @@ static const struct pod_entry *look_up(struct pod_cache *pc, const char *id, boo
     return e;
 }
 
-/* Returns true if a runtime of this node made the container. True too for an id that is only a
- * name. */
+/* Returns true if a runtime of this node made the container. Also returns true for an id that is
+ * only a name. */
 static bool is_of_node(struct pod_cache *pc, const char *id, uint64_t now_ns)
 {
     return !container_id_is_hex(span_of(id)) || look_up(pc, id, /* pod= */ false, now_ns)->complete;

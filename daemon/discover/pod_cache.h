@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's runtimes' facts about containers, read once per container. Bounded: the entry unused
- * for longest is evicted. Thread: the engine's; may block for the broker.
+ * What the node's runtimes know of containers, read once for each container. If the cache is full,
+ * the least recently used entry is evicted. Thread: the engine's; may block for the broker.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ int pod_cache_new(const struct discover_source *source, void *ctx, struct pod_ca
 struct pod_cache *pod_cache_free(struct pod_cache *pc);
 
 /* Fills the empty names of @c, if c->id has 64 hex digits. Missing names are asked for again after
- * 10 s at the earliest: runtimes write them a moment after the start. Adds none if a runtime of
- * this node made the container around @c: its processes may have taken the id of another. Then only
- * the pod around that container counts. */
+ * 10 s at the earliest: runtimes write them a moment after the start. If a runtime of this node
+ * made the container around @c, adds no names: processes there may have taken the id of another
+ * container. Then only the pod around that container counts. */
 void pod_cache_fill(struct pod_cache *pc, struct container *c, uint64_t now_ns);

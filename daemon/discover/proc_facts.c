@@ -12,7 +12,7 @@
 
 #define FACTS_CGROUP_MAX_BYTES ((size_t)64 << 10)
 #define FACTS_UID_MAP_MAX_BYTES ((size_t)16 << 10)
-#define FACTS_COMMAND_BYTES ((size_t)4096) /* of cmdline, for a name */
+#define FACTS_COMMAND_BYTES ((size_t)4096) /* bytes of cmdline that are read for a name */
 
 static void read_text(struct discover *d, int32_t host_pid, const char *name, size_t max,
                       struct buf *ret)
@@ -90,8 +90,8 @@ static struct span command_of(struct span cmdline)
     return argv0;
 }
 
-/* Gets the container that the cgroup names of @im indicate. A user may have a cgroup to make others
- * in, under any name: only cgroups that root made count. */
+/* Gets the container that the cgroup names of @im indicate. Only cgroups that root made count: a
+ * user who has a cgroup may make others in it, under any name. */
 static void find_container(struct discover *d, struct image *im, struct span cgroup,
                            struct container *ret)
 {
@@ -115,7 +115,7 @@ static void set_container(struct discover *d, struct image *im, struct span cgro
     struct container c;
 
     find_container(d, im, cgroup, &c);
-    if (c.id[0] && strcmp(c.id, im->p.container.id) == 0) { /* names found earlier stay */
+    if (c.id[0] && strcmp(c.id, im->p.container.id) == 0) { /* keep names that were found earlier */
         struct container known = im->p.container;
 
         if (!known.pod_uid[0])
@@ -127,8 +127,7 @@ static void set_container(struct discover *d, struct image *im, struct span cgro
     image_set_text(&im->p.cgroup, cgroup_path(cgroup), DISCOVER_CGROUP_MAX);
 }
 
-/* Sets the user that has access to @im: its own user, or the user who made its container without
- * root. */
+/* Sets the user that may see @im: its own user, or the user who made its container without root. */
 static void set_owner(struct discover *d, struct image *im, const struct proc_status *status,
                       struct span uid_map, struct span cgroup)
 {
@@ -189,7 +188,7 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
     usage_note(im, &stat, now_ns);
     im->look.vsize_bytes = stat.vsize_bytes;
     im->facts = true;
-    im->facts_ns = now_ns; /* the facts may lack an exec from then on */
+    im->facts_ns = now_ns; /* an exec after this time may not be in the facts */
     return 0;
 }
 
@@ -212,7 +211,7 @@ const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
     const struct recent_note *note = recent_find(&d->recent, host_pid);
     uint64_t start_ns = monotonic_of_ticks(d, start_ticks);
 
-    /* A start time is cut to the tick before; an earlier note is of another process. */
+    /* An earlier note is of another process. Start times are rounded down to a tick. */
     return note && MAX(note->fork_ns, note->exec_ns) >= start_ns ? note : NULL;
 }
 

@@ -60,7 +60,7 @@ static bool take_varint(struct span *s, uint64_t *ret)
     return false;
 }
 
-/* Takes the next field off @s. @ret_bytes: its content; NULL where it has no bytes of its own. */
+/* Takes the next field off @s. @ret_bytes: the content of the field; NULL if it is a number. */
 static bool take_field(struct span *s, uint64_t *ret_number, struct span *ret_bytes)
 {
     uint64_t tag, n;
@@ -84,7 +84,7 @@ static bool take_field(struct span *s, uint64_t *ret_number, struct span *ret_by
     }
 }
 
-/* Gets field @number of @message; of several the last. Returns false if @message is broken. */
+/* Gets the last field @number of @message. Returns false if @message is broken. */
 static bool get_field(struct span message, uint64_t number, struct span *ret)
 {
     struct span bytes;
@@ -105,7 +105,7 @@ struct found {
     unsigned attributes;
 };
 
-/* Takes a value that names a service; of two with the same key the first counts. */
+/* Takes a value that names a service; if a key occurs twice, the first value counts. */
 static void take_value(struct span key, struct span value, struct found *f)
 {
     for (size_t i = 0; i < ARRAY_SIZE(KEYS); i++) {
@@ -206,7 +206,7 @@ enum record_text {
 };
 
 /* Names of attributes that name a request, for each of its texts the best one first. A later text
- * replaces an earlier one, but the route stands behind the method. */
+ * replaces an earlier one, except the route, which is appended to the method. */
 static const struct {
     enum record_text which;
     const char *key;
@@ -224,7 +224,7 @@ static const struct {
 struct record_keys {
     bool known;
     uint8_t index[RECORD_TEXTS];
-    size_t rank[RECORD_TEXTS]; /* of the key, from 1; 0: none */
+    size_t rank[RECORD_TEXTS]; /* rank of the key for each text, from 1; 0: none */
 };
 
 static void take_record_key(struct span key, uint8_t index, struct record_keys *k)

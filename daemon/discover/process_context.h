@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The context that a tracer publishes of its process (OpenTelemetry's OTEP 4719). A mapping with
+ * The context that a tracer publishes about its process (OpenTelemetry's OTEP 4719). A mapping with
  * the name OTEL_CTX begins with a header of fixed size. It points to a protobuf message with
  * attributes. The process, which may be hostile, writes both. A message with any error yields
  * nothing. Pure; thread: any.
@@ -23,20 +23,21 @@ struct process_context_header {
     uint64_t address;      /* of the message */
     size_t bytes;          /* of the message, up to PROCESS_CONTEXT_BYTES_MAX */
 };
-/* Reads the header @bytes. Return: 0; -EBADMSG: it is none, of another version or of too long a
- * message. */
+/* Reads the header @bytes. Return: 0; -EBADMSG: the bytes are no header, or it has another version
+ * or too long a message. */
 int process_context_header(const uint8_t bytes[PROCESS_CONTEXT_HEADER_BYTES],
                            struct process_context_header *ret);
 
 /* Appends the attributes of @message that name a service, as "service.name=shop", each with a NUL
- * behind it. Not so what a tracer says where it was given no name, and not the version that
- * Datadog's tracer says, which is Java's. Return: 0; -EBADMSG, -E2BIG: nothing was appended. */
+ * behind it. Leaves out names that a tracer made up as default, and the version from Datadog's
+ * tracer, which is Java's. Return: 0; -EBADMSG, -E2BIG: nothing was appended. */
 int process_context_attributes(struct span message, struct buf *out);
 
-/* Does the same for @words: texts like "service.name=shop", each with a NUL behind it. */
+/* Appends those of @words that name a service. @words: texts like "service.name=shop", each with a
+ * NUL behind it. */
 void process_context_words(struct span words, struct buf *out);
 
-/* Sets in @ret, which is empty, what @message says of the records of threads (OTEP 4947): known,
- * text_count and texts. Not known: it says nothing of them, or names another form. Returns 0 or
- * -EBADMSG. */
+/* Sets known, text_count and texts in @ret, which is empty, from what @message says about the
+ * records of threads (OTEP 4947). If @message says nothing about them, or names another form, known
+ * stays false. Returns 0 or -EBADMSG. */
 int process_context_record(struct span message, struct thread_record *ret);

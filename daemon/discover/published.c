@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds and reads what the tracer of a JVM publishes about its service (process_context.h,
- * tracer_info.h), or has in the heap. A tracer publishes seconds after the JVM's start, so the
+ * tracer_info.h), or keeps in the heap. A tracer publishes seconds after the JVM's start, so the
  * search is repeated while the JVM is young.
  */
 #include "discover/table.h"
@@ -14,11 +14,11 @@
 
 /* Processor time for all mappings of a JVM; mappings beyond it are skipped. */
 #define PUBLISHED_WALK_NS (20 * NSEC_PER_MSEC)
-#define PUBLISHED_MAPPINGS_MAX 4 /* with the name: one is current, others may be stale */
+#define PUBLISHED_MAPPINGS_MAX 4 /* mappings OTEL_CTX; one is current */
 #define PUBLISHED_READS_MAX 4    /* tries while the message changes */
 #define PUBLISHED_FIRST_AGAIN_NS NSEC_PER_SEC
 #define PUBLISHED_LAST_AGE_NS (300 * NSEC_PER_SEC)
-#define PUBLISHED_KEYS_NS (60 * NSEC_PER_SEC) /* a tracer may add keys of threads' records */
+#define PUBLISHED_KEYS_NS (60 * NSEC_PER_SEC) /* longest time between looks at a record's keys */
 
 struct published_reading {
     struct reading base; /* first */
@@ -34,8 +34,8 @@ static bool is_same_file(const struct mapping *a, const struct mapping *b)
     return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
-/* Notes where a file with code is mapped from its beginning. Others, such as an index of gigabytes
- * on a network, are not read. */
+/* Stores where a file with code is mapped from its beginning. Files without code are not read: one
+ * may be an index of gigabytes on a network. */
 static void take_object(const struct mapping *m, struct published_reading *s)
 {
     struct thread_variable_objects *all = &s->objects;
@@ -49,7 +49,7 @@ static void take_object(const struct mapping *m, struct published_reading *s)
     all->musl |= span_starts_with(span_base_name(m->path), "ld-musl-");
     if (all->count < THREAD_VARIABLE_OBJECTS_MAX)
         all->bases[all->count++] = s->begin.start;
-    s->begin.inode = 0; /* a second mapping with code is of the same object */
+    s->begin.inode = 0; /* a further mapping with code belongs to the same object */
 }
 
 static bool take_mapping(const struct mapping *m, void *cookie)
@@ -98,7 +98,8 @@ static struct published_reading *find_mappings(const struct proc_id *id, int fd)
     return NULL;
 }
 
-/* Reads the message of the header at @at into @message, as it was at one moment. */
+/* Reads the message of the header at @at into @message. Tries again if it changes while it is
+ * read. */
 static int read_message(const struct process *p, uint64_t at, uint8_t *message, size_t *ret_n)
 {
     uint8_t before[PROCESS_CONTEXT_HEADER_BYTES], after[sizeof(before)];
@@ -127,8 +128,8 @@ static int read_message(const struct process *p, uint64_t at, uint8_t *message, 
     return -EAGAIN;
 }
 
-/* Takes what @message says of the records of threads, and looks for them in @objects. A message
- * with an error changes nothing. */
+/* Takes what @message says about the records of threads, and searches @objects for their variable.
+ * A message with an error changes nothing. */
 static void use_record(struct image *im, struct span message,
                        const struct thread_variable_objects *objects)
 {
@@ -210,7 +211,8 @@ uint64_t published_next_ns(const struct discover *d, const struct image *im, uin
 {
     uint64_t start_ns =
         im->p.exec_time_ns ? im->p.exec_time_ns : monotonic_of_ticks(d, im->p.id.start_ticks);
-    /* What lies in the heap is read later than the rest: the JVM is young while flamed is. */
+    /* The heap is read later than the rest. A JVM also counts as young shortly after flamed has
+     * opened it. */
     uint64_t since_ns = MAX(start_ns, im->look.vm_since_ns);
     uint64_t age_ns = now_ns - MIN(now_ns, since_ns);
 

@@ -15,7 +15,7 @@ const struct recent_note *recent_find(const struct recent *r, int32_t host_pid)
 
 static void queue_due(struct recent *r, struct recent_note *n, uint64_t due_ns)
 {
-    if (r->head - r->tail == RECENT_NOTES) { /* the oldest gives way */
+    if (r->head - r->tail == RECENT_NOTES) { /* drop the oldest note */
         r->tail++;
         r->missed++;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each count of a JVM's pages is a job with its own descriptors: a reader that hangs keeps the job.
+ * Counts a JVM's pages by area. Each count is a job with its own descriptors, as a reader that
+ * hangs keeps its job.
  */
 #include "discover/residence.h"
 
@@ -15,35 +16,35 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Step of counts while a JVM's counters are read, by the recorder or for /metrics; also after a
- * failure. */
+/* Time between two counts while a JVM's counters are read, by the recorder or for /metrics; also
+ * after a failure. */
 #define RESIDENCE_EVERY_NS (60 * NSEC_PER_SEC)
-#define RESIDENCE_WANTED_NS (60 * NSEC_PER_SEC) /* how long after its counters were read */
+#define RESIDENCE_WANTED_NS (60 * NSEC_PER_SEC) /* counts go on after a reading */
 /* For the recorder: time between two counts of a JVM, between two slices, and length of a slice. */
 #define RESIDENCE_UNASKED_NS (300 * NSEC_PER_SEC)
 #define RESIDENCE_UNASKED_EVERY_NS (2 * NSEC_PER_SEC)
 #define RESIDENCE_UNASKED_POLL_NS (NSEC_PER_MSEC / 2)
-#define RESIDENCE_POINT_NS (5 * NSEC_PER_SEC)         /* between two kept points */
-#define RESIDENCE_SLICE_NS (4 * NSEC_PER_MSEC)        /* processor time, while a request waits */
+#define RESIDENCE_POINT_NS (5 * NSEC_PER_SEC)         /* time between two kept points */
+#define RESIDENCE_SLICE_NS (4 * NSEC_PER_MSEC)        /* of a slice, while a request waits */
 #define RESIDENCE_POLL_NS (2 * NSEC_PER_MSEC)         /* the same while no request waits */
-#define RESIDENCE_POLL_EVERY_NS (250 * NSEC_PER_MSEC) /* while pages are counted, else */
+#define RESIDENCE_POLL_EVERY_NS (250 * NSEC_PER_MSEC) /* between passes while pages are counted */
 #define RESIDENCE_IDLE_EVERY_NS NSEC_PER_SEC
-#define RESIDENCE_CPU_NS (500 * NSEC_PER_MSEC) /* for one count: more than 100 GB */
+#define RESIDENCE_CPU_NS (500 * NSEC_PER_MSEC) /* processor time of one count: more than 100 GB */
 #define RESIDENCE_SHARE 50    /* 1/RESIDENCE_SHARE of one processor's time for a JVM */
-#define RESIDENCE_JOBS_MAX 16 /* at once */
+#define RESIDENCE_JOBS_MAX 16 /* jobs at a time */
 #define RESIDENCE_MAPS_NS (50 * NSEC_PER_MSEC)
 #define RESIDENCE_PATH_BYTES ((size_t)1 << 20)
 #define RESIDENCE_MAPPINGS_MAX 16384
-#define BITE_PAGES (READERS_BYTES_MAX / sizeof(uint64_t)) /* of one read */
+#define BITE_PAGES (READERS_BYTES_MAX / sizeof(uint64_t)) /* pages of one read */
 #define PROBE_PAUSE 64 /* segments between two looks at the clock */
 
 struct residence_job {
     struct reading base; /* first */
     struct proc_id id;
-    int maps_fd, pagemap_fd, mem_fd; /* its own; maps_fd is taken by the first slice */
+    int maps_fd, pagemap_fd, mem_fd; /* owned by the job; the first slice takes maps_fd */
     uint64_t page_bytes;
     uint64_t slice_ns; /* processor time of the next slice */
-    uint64_t cpu_ns;   /* spent */
+    uint64_t cpu_ns;   /* processor time spent so far */
     uint64_t began_ns; /* CLOCK_MONOTONIC */
     struct vm_areas vm;
     struct memory_pieces pieces;
@@ -111,8 +112,8 @@ static ssize_t read_entries(struct residence_job *j, uint64_t at, size_t pages)
     return n < 0 ? n : n / (ssize_t)sizeof(*j->entries);
 }
 
-/* Returns the bytes of malloc's block or arena at @at; 0: none. A missing page is not read: reading
- * it would map one. */
+/* Returns the bytes of malloc's block or arena at @at; 0: none. Does not read a page that is not in
+ * memory: reading would map one. */
 static uint64_t probe(struct residence_job *j, uint64_t at, uint64_t end)
 {
     uint64_t words[MEMORY_PROBE_WORDS];
@@ -195,7 +196,8 @@ static int run_job(struct reading *reading)
 
 /* ---- the engine's thread ---- */
 
-/* Returns true if lone pages are in RSS: pages shared after a fork are, pages of zeros are not. */
+/* Returns true if lone pages belong to RSS. Pages shared after a fork do; the kernel's page of
+ * zeros does not. */
 static bool lone_count(const struct residence_job *j, uint64_t rss_pages)
 {
     uint64_t own = 0, lone = 0;
@@ -207,8 +209,8 @@ static bool lone_count(const struct residence_job *j, uint64_t rss_pages)
     return own < rss_pages - rss_pages / 50 && own + lone <= rss_pages + rss_pages / 50;
 }
 
-/* The JVM reports the size of metaspace without its place (JDK 8): the size is taken out of the
- * unknown area. The counters are those of the last collection. */
+/* Moves bytes from the unknown area to metaspace if the JVM reports its size without its place (JDK
+ * 8). The size is that of the last collection. */
 static void set_metaspace(struct residence *ret, const struct counters *c)
 {
     uint64_t *bytes = ret->now.bytes, known = bytes[MEMORY_CLASS_SPACE], left, classes;
@@ -239,7 +241,7 @@ static void keep_point(struct residence *ret)
     ret->point_count = MIN(ret->point_count + 1, (size_t)RESIDENCE_POINTS_MAX);
 }
 
-/* Reads which objects the chosen pages have. The sample before stays if that is not known. */
+/* Reads which objects the chosen pages hold. If these are unknown, the earlier sample stays. */
 static void sample_heap(struct process *p, const struct residence_job *j)
 {
     struct residence *ret = p->residence;
@@ -434,7 +436,7 @@ static bool is_wanted(const struct discover *d, const struct image *im, uint64_t
            (scraped || !last || now_ns - last->at_ns >= RESIDENCE_UNASKED_NS);
 }
 
-/* Runs a slice of @im, if it is due. */
+/* Runs a slice of the count of @im, if it is due. */
 static void poll_one(struct discover *d, struct image *im, uint64_t now_ns, uint64_t slice_ns)
 {
     int r;

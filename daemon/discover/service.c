@@ -8,7 +8,7 @@
 
 enum field { NAME, VERSION, ENVIRONMENT, INSTANCE, SPACE, REPOSITORY, REVISION, FIELDS };
 
-/* Gets where the value of @field is kept, and its room. */
+/* Returns the buffer for the value of @field, and gets its size. */
 static char *field_of(struct service *s, enum field field, size_t *ret_size)
 {
     switch (field) {
@@ -36,9 +36,9 @@ static char *field_of(struct service *s, enum field field, size_t *ret_size)
     }
 }
 
-/* A value with @prefix gives @field. Of two values, the one with the smaller rank counts. */
+/* A value with @prefix is for @field. If two values are for one field, the smaller rank counts. */
 struct key {
-    const char *prefix; /* with its '=' */
+    const char *prefix; /* the key with its '=' */
     enum field field;
     unsigned rank;
 };
@@ -76,8 +76,8 @@ static const struct key ATTRIBUTES[] = {
 
 struct reader {
     struct service *service;
-    unsigned ranks[FIELDS]; /* of the values taken; 0: none */
-    bool decode;            /* percent signs */
+    unsigned ranks[FIELDS]; /* rank of the value taken for each field; 0: none */
+    bool decode;            /* values have percent signs to decode */
 };
 
 /* Decodes "%2C" by the rules of W3C baggage; another percent sign stays. */
@@ -96,8 +96,8 @@ static struct span decode(struct span s, char buf[SERVICE_NAME_BYTES])
 }
 
 /* Gets the address of a repository without its user, password and query: "https://u:p@host/shop?x"
- * gives "https://host/shop". SPAN_NULL: it is too long, so that its end may be missing, or another
- * '@' is left. */
+ * gives "https://host/shop". SPAN_NULL: the address is too long, so that its end may be missing, or
+ * it still has an '@'. */
 static struct span public_address(struct span s, char buf[SERVICE_NAME_BYTES])
 {
     size_t colon = span_find(s, ':'), host;
@@ -200,7 +200,7 @@ void service_of_words(struct span published, struct span options, struct span wo
 
 /* ---- what the node says of it ---- */
 
-/* Returns true if Kubernetes may have made this end of a name: it uses these letters
+/* Returns true if Kubernetes may have appended @s to a name: it uses only these letters
  * (k8s.io/apimachinery/pkg/util/rand). */
 static bool is_random(struct span s)
 {
@@ -220,7 +220,7 @@ static bool is_number(struct span s)
     return s.n > 0;
 }
 
-/* Takes the part behind the last '-' off @s; false if nothing would be left. */
+/* Takes the part behind the last '-' off @s. Returns false if nothing would be left. */
 static bool take_end(struct span *s, struct span *ret)
 {
     size_t dash = span_rfind(*s, '-');
@@ -271,7 +271,7 @@ struct span service_program(struct span main)
     return s;
 }
 
-/* Gives @ret the first available name. */
+/* Sets the name in @ret by the first source that has one. */
 static void name_by_node(const struct process *p, struct service *ret)
 {
     const struct container *c = &p->container;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which service a JVM is. Its tracer, its options and its environment say so; else the pod's
- * workload, the container, the unit or the main class does. A process can lie about its name, but
- * about its own alone, so no access rule may depend on it. Pure; thread: any.
+ * Which service a JVM is. The name comes from its tracer, its options or its environment; else from
+ * the pod's workload, the container, the unit or the main class. A process can lie about its own
+ * name, so no access rule may depend on it. Pure; thread: any.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ enum service_source {
 struct service {
     char name[SERVICE_NAME_BYTES], version[64], environment[64], instance[128];
     char space[64];             /* OpenTelemetry's service.namespace */
-    char repository[128];       /* address of its source code, without a user's name or password */
-    char revision[64];          /* its commit there */
+    char repository[128];       /* address of its source code, without user and password */
+    char revision[64];          /* commit in that repository */
     enum service_source source; /* where the name comes from */
 };
 
@@ -38,9 +38,9 @@ struct service {
  * an attribute. Tracers use the same order. */
 void service_of_words(struct span published, struct span options, struct span words,
                       struct service *ret);
-/* Gives the service of @p: what service_of_words() said, and what that left open. */
+/* Gets the service of @p: the result of service_of_words(), completed by what the node knows. */
 void service_of_process(const struct process *p, struct service *ret);
-/* Gives its name alone. */
+/* Gets only the name of the service of @p. */
 void service_name_of_process(const struct process *p, char ret[SERVICE_NAME_BYTES]);
 /* Returns the name that a source has in the API. Static. */
 const char *service_source_name(enum service_source source);
@@ -51,6 +51,5 @@ struct span service_workload(struct span pod);
 /* Gets the unit from a path of a cgroup: "/system.slice/shop.service" belongs to "shop". Empty
  * without a unit. Points into @cgroup. */
 struct span service_unit(struct span cgroup);
-/* Gets what a main class or jar is called without folders, packages and ".jar". Points into @main.
- */
+/* Gets the name of a main class or jar without folders, packages and ".jar". Points into @main. */
 struct span service_program(struct span main);

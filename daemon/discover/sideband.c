@@ -28,7 +28,7 @@ static bool parse_task(struct span body, bool fork, struct sideband_record *r)
         !span_take_u32(&body, &tid) || !span_take_u32(&body, &ptid))
         return false;
     if (pid != tid || (fork && pid == ppid) || (int32_t)pid <= 0)
-        return true; /* a thread, or not of our pid namespace */
+        return true; /* it is a thread, or outside our pid namespace */
     r->kind = fork ? SIDEBAND_FORK : SIDEBAND_EXIT;
     r->host_pid = (int32_t)pid;
     r->parent_pid = (int32_t)ppid;
@@ -96,7 +96,7 @@ struct cpu_ring {
     const char *data;
     uint64_t head, tail; /* last data_head read; end of the bytes read */
     struct sideband_record next;
-    bool has_next; /* next is read, and waits for older records of other CPUs */
+    bool has_next; /* `next` is read, and waits for older records of other CPUs */
 };
 
 struct sideband {
@@ -106,7 +106,7 @@ struct sideband {
     struct cpu_ring rings[];
 };
 
-#define FILLS_PART 8 /* of a ring: so much comes in a rest of flamed, or less */
+#define FILLS_PART 8 /* a ring with more than 1/FILLS_PART unread must be read again soon */
 /* Longest record of interest; longer ones are skipped. */
 #define SIDEBAND_RECORD_MAX 256
 

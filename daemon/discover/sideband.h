@@ -13,11 +13,11 @@
 #include "base/error.h"
 #include "base/span.h"
 
-#define SIDEBAND_BYTES ((size_t)128 << 10) /* of data of each ring, a power of two */
+#define SIDEBAND_BYTES ((size_t)128 << 10) /* bytes of data of each ring, a power of two */
 #define SIDEBAND_COMM_BYTES 16
 
 enum sideband_kind {
-    SIDEBAND_OTHER, /* of no interest */
+    SIDEBAND_OTHER, /* a record of no interest */
     SIDEBAND_FORK,  /* a new process (threads are SIDEBAND_OTHER) */
     SIDEBAND_EXEC,  /* a process has a new image; comm is its name */
     SIDEBAND_EXIT,  /* the first thread of a process has ended */
@@ -45,16 +45,17 @@ static inline size_t sideband_data_bytes(size_t page_bytes)
     return page_bytes < SIDEBAND_BYTES ? SIDEBAND_BYTES : page_bytes;
 }
 
-/* Maps the rings of @fds, and closes all of @fds in every case. 0 or -errno with the remedy. */
+/* Maps the rings of @fds, and closes all of @fds in every case. Returns 0 or -errno with the
+ * remedy. */
 int sideband_map(const int *fds, size_t count, struct sideband **ret, struct error *err);
 struct sideband *sideband_unmap(struct sideband *s);
 
-/* Passes at most @max records to @fn, none of SIDEBAND_OTHER. Returns their number. */
+/* Passes at most @max records to @fn, but none of kind SIDEBAND_OTHER. Returns their number. */
 typedef void (*sideband_fn)(void *cookie, const struct sideband_record *r);
 size_t sideband_drain(struct sideband *s, size_t max, sideband_fn fn, void *cookie);
-/* Returns true if a ring was so full at the last call of sideband_drain() that it needs one within
- * 50 ms. */
+/* Returns true if a ring was so full at the last sideband_drain() that the next must come within 50
+ * ms. */
 bool sideband_fills(const struct sideband *s);
-/* Returns the bytes dropped because they were no records. If the rest of a ring is dropped, it
- * passes one SIDEBAND_LOST. */
+/* Returns the bytes dropped because they were no records. sideband_drain() passes one SIDEBAND_LOST
+ * if it drops the rest of a ring. */
 uint64_t sideband_malformed(const struct sideband *s);

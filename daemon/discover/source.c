@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The broker as what discover/ asks for files. */
+/* Implements struct discover_source by the broker. */
 #include "discover/table.h"
 
 const struct discover_source DISCOVER_SOURCE_BROKER = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads all of /proc, a slice per call, so that samples are drained in between. A sweep finds
- * processes older than flamed and those of lost records, and ends the images of processes that are
- * gone.
+ * processes that are older than flamed or had their records lost. It ends the images of processes
+ * that are gone.
  */
 #include "discover/table.h"
 
@@ -11,8 +11,8 @@
 #include "proc/stall_readers.h"
 
 #define SWEEP_EVERY_NS (60 * NSEC_PER_SEC)
-#define SWEEP_BLIND_NS (5 * NSEC_PER_SEC) /* without side-band records */
-#define SWEEP_AGAIN_NS (2 * NSEC_PER_SEC) /* after lost records, at the earliest */
+#define SWEEP_BLIND_NS (5 * NSEC_PER_SEC) /* time between sweeps without side-band records */
+#define SWEEP_AGAIN_NS (2 * NSEC_PER_SEC) /* least time between sweeps after lost records */
 
 /* Sets d->problem from the state of /proc and of side-band events. Process 1 exists in every pid
  * namespace. */
@@ -47,7 +47,7 @@ static void begin(struct discover *d)
     d->sweep.wanted = d->sweep.after_loss = false;
 }
 
-/* Updates the image of a process in the table, or ends it if the process is another one. */
+/* Updates the image of a process in the table, or ends the image if another process has the pid. */
 static void visit_known(struct discover *d, struct image *im)
 {
     struct proc_stat st;
@@ -86,7 +86,7 @@ static void visit(struct discover *d, int32_t host_pid)
         jvm_look(d, im);
 }
 
-/* Ends the sweep, and checks each image that it did not meet. */
+/* Ends the sweep, and checks each image for which it met no process. */
 static void finish(struct discover *d, uint64_t now_ns)
 {
     uint64_t pause_ns = d->sideband ? SWEEP_EVERY_NS : SWEEP_BLIND_NS;

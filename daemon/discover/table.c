@@ -9,13 +9,13 @@
 #include "proc/stall_readers.h"
 
 #define TABLE_NEARLY_FULL (DISCOVER_PROCESSES_MAX / 4 * 3)
-/* Entries to keep free, at the cost of owners that have more than their part. */
+/* Entries to keep free, by evicting those of owners that have more than their part. */
 #define TABLE_FREE (DISCOVER_PROCESSES_MAX / 16)
 #define TABLE_OWN                                                                                  \
     (DISCOVER_PROCESSES_MAX / 4) /* entries of an owner; beyond it its own go first                \
                                   */
 #define TABLE_PAYERS_AT_ONCE 128 /* owners read at once, at two readings each */
-#define TABLE_EVICT_BUCKETS 256  /* buckets searched for room, at most, per entry */
+#define TABLE_EVICT_BUCKETS 256  /* most buckets searched to make room for an entry */
 
 static struct image **bucket(struct discover *d, int32_t host_pid)
 {
@@ -193,10 +193,10 @@ void table_drop(struct discover *d, struct image *im)
     unlink_and_free(d, im);
 }
 
-/* Frees an image, if all holders of a pin release it on the callback. */
+/* Frees an image, if all holders of its pins release them in the callback. */
 static bool try_drop(struct discover *d, struct image *im)
 {
-    if (!im->told || im->p.pins > im->told_pins) /* a late sample has pinned it again */
+    if (!im->told || im->p.pins > im->told_pins) /* a late sample has pinned @im again */
         tell_dropped(d, im);
     im->told = true;
     im->told_pins = im->p.pins;
@@ -268,7 +268,7 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
 
     id.exec_no++;
     if (d->in_poll && !im->handed && !im->p.pins && image_is_live(im)) {
-        reset_image(im); /* nothing holds the old one: its entry serves the new one */
+        reset_image(im); /* nothing holds the old image: reuse its entry */
         im->p.id = id;
         image_set_comm(im, comm);
     } else {
@@ -292,7 +292,7 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
     return next;
 }
 
-/* Frees images that ended up to @until_ns, at most @max of them. */
+/* Frees at most @max images that ended at @until_ns or earlier. */
 static void expire(struct discover *d, uint64_t until_ns, size_t max)
 {
     struct image *next;
@@ -328,7 +328,7 @@ uint64_t process_payer(struct process *p)
     return p->payer;
 }
 
-/* Counts the entries of each owner. Returns an owner with the most entries; 0: none has more than
+/* Counts the entries of each owner. Returns the owner with most entries; 0: no owner has more than
  * its part. */
 static uint64_t find_crowd(struct discover *d)
 {
@@ -346,8 +346,8 @@ static uint64_t find_crowd(struct discover *d)
     return of.most > TABLE_OWN ? crowd : 0;
 }
 
-/* Frees up to @excess entries of the owner @crowd, running or not; @jvms: JVMs, else others. Later
- * samples add them again. Returns the rest of @excess. */
+/* Frees up to @excess entries of the owner @crowd, running or not. @jvms: frees JVMs, else other
+ * processes. Later samples add the processes again. Returns what is left of @excess. */
 static size_t drop_of_crowd(struct discover *d, uint64_t crowd, bool jvms, size_t excess)
 {
     struct image *next;

@@ -33,50 +33,52 @@
 #define DISCOVER_COMMAND_MAX 256
 #define DISCOVER_CGROUP_MAX 1024
 #define DISCOVER_NS_PER_TICK UINT64_C(10000000) /* USER_HZ is 100 wherever Linux runs a JVM */
-/* When to look for a JVM after an exec. In between, a sample causes a look at twice the age. */
+/* When to look for a JVM after an exec. Between these times, a sample causes a look when the age
+ * has doubled. */
 #define DISCOVER_FIRST_LOOK_NS (20 * NSEC_PER_MSEC)
 #define DISCOVER_SECOND_LOOK_NS (1 * NSEC_PER_SEC)
 #define DISCOVER_THIRD_LOOK_NS (3 * NSEC_PER_SEC) /* a busy node's JVM loads libjvm late */
 #define DISCOVER_LAST_LOOK_NS (10 * NSEC_PER_SEC)
 #define DISCOVER_QUARANTINED_LOOK_NS (5 * NSEC_PER_SEC) /* to see if it is still quarantined */
-/* After the last look, the next one needs this growth: libjvm alone is larger. */
+/* After the last timed look, the process must grow by this much for another look: libjvm alone is
+ * larger. */
 #define DISCOVER_GROWN_BYTES ((uint64_t)8 << 20)
 
 struct cpu_point {
     uint64_t time_ns, ticks;
 };
 
-#define JVM_LIBRARIES_MAX 8 /* libjvm.so of a process that are examined */
+#define JVM_LIBRARIES_MAX 8 /* mappings of libjvm.so that are examined in a process */
 
-/* The addresses at which libjvm.so are mapped from their beginning. A process may have several; one
- * of them runs. */
+/* The addresses where files libjvm.so are mapped from their beginning. A process may have several;
+ * one of them runs. */
 struct jvm_libraries {
     uint64_t bases[JVM_LIBRARIES_MAX];
     size_t count;
 };
 
-/* Looks for a JVM in an image. */
+/* When to look for a JVM in an image. */
 struct image_look {
-    uint64_t due_ns;                    /* a sample from then on causes one; UINT64_MAX: never */
-    uint64_t timer_ns;                  /* time of one without a sample; UINT64_MAX: never */
-    uint64_t last_ns, last_vsize_bytes; /* time and size at the last one */
-    uint64_t vsize_bytes;               /* as last read */
+    uint64_t due_ns;                    /* a sample from then on causes a look; UINT64_MAX: never */
+    uint64_t timer_ns;                  /* time of a look without a sample; UINT64_MAX: never */
+    uint64_t last_ns, last_vsize_bytes; /* time and size at the last look */
+    uint64_t vsize_bytes;               /* size as last read */
     uint64_t vm_since_ns, vm_retry_ns;  /* JVM_STARTING: since when, and the next try */
 };
 
 struct image {
     struct process p;                  /* first: the part that callers hold */
-    struct image *next;                /* of its chain */
+    struct image *next;                /* next older image of the pid */
     struct image *all_next, *all_prev; /* of all entries */
-    uint64_t begin_ns, end_ns;         /* CLOCK_MONOTONIC; 0 and UINT64_MAX where open */
+    uint64_t begin_ns, end_ns;         /* CLOCK_MONOTONIC; 0: unknown begin; UINT64_MAX: it runs */
     uint64_t first_sample_ns;
     uint64_t revive_ns;    /* earliest time to look again at an exited or revived image */
     bool revived;          /* its first thread has ended, and no record will report its end */
     uint32_t unseen_execs; /* execs known from samples, before their records */
-    bool told;             /* opts.dropped() was called for it, */
-    unsigned told_pins;    /* the number of pins left after that */
-    bool handed;           /* code outside may hold it */
-    bool facts;            /* read from /proc */
+    bool told;             /* opts.dropped() was called for it */
+    unsigned told_pins;    /* number of pins left after that call */
+    bool handed;           /* code outside of discover/ may hold it */
+    bool facts;            /* the facts were read from /proc */
     uint64_t facts_ns;     /* when that reading began */
     bool quarantined;      /* at the last look */
     struct image_look look;
@@ -86,11 +88,11 @@ struct image {
     struct jvm_libraries libjvm; /* JVM_STARTING: one of them may run */
     uint64_t counters_next_ns;   /* next reading of its counters */
     uint64_t residence_next_ns;  /* next count of its pages without a request */
-    struct residence_job *residence_job; /* under way; owned; NULL: none */
+    struct residence_job *residence_job; /* count under way; owned; NULL: none */
     bool residence_samples;              /* the next count of its pages samples the heap, too */
     uint32_t sweep;                      /* number of the last sweep that saw it */
     struct cpu_point older, newer;
-    uint64_t cpu_limit, cpu_limit_ns; /* thousandths of a CPU, 0: none; time of that reading */
+    uint64_t cpu_limit, cpu_limit_ns; /* thousandths of a CPU, 0: no limit; time of that reading */
 };
 
 /* Passes over the counters of JVMs. */
@@ -110,13 +112,13 @@ struct residence_passes {
 /* Sweeps of /proc. */
 struct sweeps {
     DIR *dir;        /* NULL: none is under way */
-    uint32_t number; /* of the last one */
+    uint32_t number; /* number of the last sweep */
     bool wanted, after_loss, under_way_after_loss;
     uint64_t next_ns, last_ns;
 };
 
 struct entry_scans {
-    uint64_t next_ns, expire_ns; /* the next walk over all entries, and the next that frees some */
+    uint64_t next_ns, expire_ns; /* next walk over all entries; next walk that frees entries */
     bool hurries;                /* a JVM starts, or the last walk did not do all that was due */
 };
 
@@ -125,17 +127,17 @@ struct discover {
     const struct discover_source *source;
     void *ctx;
     struct image *buckets[DISCOVER_BUCKETS];
-    struct image *all, *all_last; /* as they were added */
+    struct image *all, *all_last; /* in the order in which they were added */
     size_t count;
     size_t evict_bucket;
     unsigned in_each; /* > 0: chains are being walked, so entries must not be freed */
     bool in_poll;     /* records are being read; an image that was not handed out has no holder */
     struct recent recent;
     struct sideband *sideband;
-    cpu_set_t cpus;          /* online when its rings were opened */
+    cpu_set_t cpus;          /* processors online when the rings were opened */
     uint64_t cpus_ns;        /* next look at the online processors */
     uint64_t last_record_ns; /* time of the newest record */
-    uint64_t told_until_ns;  /* records up to then came from earlier rings */
+    uint64_t told_until_ns;  /* records up to this time came from earlier rings */
     struct pod_cache *pods;
     struct discover_stats stats;
     uint64_t jvms_found;        /* looks since the start that found a JVM */
@@ -146,7 +148,7 @@ struct discover {
     struct counters_passes counters;
     struct residence_passes residence;
     struct sweeps sweep;
-    uint64_t caught_up_ns; /* of the last discover_catch_up() that read processes */
+    uint64_t caught_up_ns; /* time of the last discover_catch_up() that read processes */
     char sideband_problem[704], proc_problem[320];
     char problem[1032];
 };
@@ -204,9 +206,10 @@ void events_on_record(void *cookie, const struct sideband_record *r);
 
 /* Converts a CLOCK_MONOTONIC time to clock ticks since boot, as in /proc/PID/stat. */
 uint64_t ticks_of_monotonic(const struct discover *d, uint64_t time_ns);
-/* Converts the start time of a sample to such ticks. */
+/* Converts the start time of a sample to clock ticks since boot. */
 uint64_t ticks_of_boottime(const struct discover *d, uint64_t boottime_ns);
-/* Converts such ticks to CLOCK_MONOTONIC; 0: before its zero, or unknown. */
+/* Converts clock ticks since boot to CLOCK_MONOTONIC; 0: unknown, or before the zero of that
+ * clock. */
 uint64_t monotonic_of_ticks(const struct discover *d, uint64_t ticks);
 
 /* ---- proc_facts.c ---- */
@@ -219,8 +222,8 @@ void facts_read_cmdline(struct discover *d, const struct proc_id *id, size_t max
 /* Returns the note on the process @host_pid that started at @start_ticks; NULL: none. */
 const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
                                      uint64_t start_ticks);
-/* Makes the entry of a process from /proc. NULL: there is no such process, it is a thread, or no
- * room. */
+/* Makes the entry of a process from /proc. NULL: there is no such process, it is a thread, or the
+ * table has no room. */
 struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_threads);
 
 /* ---- image_lookup.c ---- */
@@ -243,9 +246,9 @@ struct jvm_scan {
     struct jvm_libraries libjvm;
     bool openj9;
 };
-/* Returns true if the library at @base is among them. */
+/* Returns true if @all has the library at @base. */
 bool jvm_libraries_have(const struct jvm_libraries *all, uint64_t base);
-/* Checks one mapping, for @cookie, a struct jvm_scan (maps_fn). */
+/* Checks one mapping (a maps_fn). @cookie: a struct jvm_scan. */
 bool jvm_scan_mapping(const struct mapping *m, void *cookie);
 /* Scans the maps file @fd of process @id; closes @fd. Return: 0; -ETIMEDOUT: no answer; -errno: it
  * cannot be read. */
@@ -257,7 +260,7 @@ int jvm_scan_fd(const struct proc_id *id, int fd, struct jvm_scan *ret);
  * process_context_attributes(). Returns true if it changed. If it cannot be read, the old text
  * stays. */
 bool published_read(struct discover *d, struct image *im);
-/* Returns the time of the next look; 0: never. */
+/* Returns when to read again what the tracer of @im publishes; 0: never. */
 uint64_t published_next_ns(const struct discover *d, const struct image *im, uint64_t now_ns);
 
 /* ---- sweep.c ---- */
@@ -270,19 +273,19 @@ void sweep_check_problem(struct discover *d);
 
 /* ---- counters.c ---- */
 
-/* Reads the counters that are wanted and due, within its time. */
+/* Reads the counters that are wanted and due, within the time of a pass. */
 void counters_poll(struct discover *d, uint64_t now_ns);
 
 /* ---- residence.c ---- */
 
-/* Counts pages of JVMs: begun counts go on, and due ones that are wanted begin. */
+/* Counts pages of JVMs: continues begun counts, and begins those that are due and wanted. */
 void residence_poll(struct discover *d, uint64_t now_ns);
 /* Ends a running count of @im, and frees the last result. */
 void residence_forget(struct image *im);
 
 /* ---- usage.c ---- */
 
-/* Notes the CPU time used up to now. */
+/* Stores the CPU time that @im has used up to now. */
 void usage_note(struct image *im, const struct proc_stat *st, uint64_t now_ns);
 /* Reads the resident bytes and the number of threads of @im. Returns 0, PROC_GONE or -errno. */
 int usage_memory(struct discover *d, struct image *im, uint64_t *ret_rss_bytes,

@@ -10,7 +10,7 @@ static const struct {
     { "runtime_id", "service.instance.id=" },
 };
 
-/* One value: its text, if it is one, and the number of nested values that follow. */
+/* One value: its text if it is a text, and the number of nested values that follow. */
 struct value {
     struct span text;
     uint64_t inside;
@@ -39,7 +39,7 @@ static bool take_sized(struct span *s, unsigned bytes, uint64_t more, struct spa
            span_take_bytes(s, (size_t)(n + more), ret);
 }
 
-/* Takes what begins with @type, which is 0xc0 or more and below 0xe0. */
+/* Takes a value that begins with @type, 0xc0 to 0xdf. */
 static bool take_long(struct span *s, uint8_t type, struct value *ret)
 {
     static const uint8_t FIXED[] = {
@@ -85,7 +85,7 @@ static bool take_value(struct span *s, struct value *ret)
     return true;
 }
 
-/* Takes the values that lie in one, however deep. */
+/* Takes the @count values that follow, with all values nested in them. */
 static int skip(struct span *s, uint64_t count, unsigned *left)
 {
     struct value v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process's present use of CPU time (between two readings), memory and threads, and its CPU
+/* Reads a process's current use of CPU time (between two readings), memory and threads, and its CPU
  * limit. */
 #include "discover/table.h"
 
@@ -27,7 +27,7 @@ static double percent(uint64_t ticks, uint64_t span_ns)
 }
 
 /* Returns the CPU limit. The broker reads the cgroups, which flamed may not see. A budget bounds
- * repeated readings, so a list of many JVMs does not wait for all of them. */
+ * repeated readings, so that a list of many JVMs need not wait for all of them. */
 static double cpu_limit(struct discover *d, struct image *im, uint64_t now_ns)
 {
     bool stale = !im->cpu_limit_ns || (now_ns - im->cpu_limit_ns >= USAGE_LIMIT_NS &&
@@ -87,7 +87,7 @@ int discover_usage(struct discover *d, struct process *p, struct process_usage *
     ticks = st.utime_ticks + st.stime_ticks;
     usage_note(im, &st, now_ns);
     base = im->newer.time_ns && now_ns - im->newer.time_ns >= USAGE_SPAN_NS ? im->newer : im->older;
-    if (!base.time_ns) /* the first reading: since its start */
+    if (!base.time_ns) /* at the first reading, count since the start */
         base = (struct cpu_point){ monotonic_of_ticks(d, st.start_ticks), 0 };
     if (now_ns > base.time_ns && ticks >= base.ticks)
         u.cpu_percent = percent(ticks - base.ticks, now_ns - base.time_ns);
