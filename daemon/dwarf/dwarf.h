@@ -17,10 +17,10 @@
 #define DWARF_RANGES_MAX ((size_t)1 << 20)       /* ranges of code with their units, in one file */
 #define DWARF_RANGE_LIST_MAX 65536               /* ranges of one function */
 #define DWARF_DEPTH_MAX 256                      /* levels of nested entries */
-#define DWARF_FRAMES_MAX 60                      /* at one address */
+#define DWARF_FRAMES_MAX 60                      /* frames at one address */
 #define DWARF_ORIGINS_MAX 8                      /* steps from an inlined function to its name */
 #define DWARF_ABBREV_MAX_BYTES ((size_t)4 << 20) /* of one unit */
-#define DWARF_ABBREVS_KEPT 64                    /* tables, least recently used first out */
+#define DWARF_ABBREVS_KEPT 64                    /* cached tables; drops the least recently used */
 #define DWARF_NAME_MAX 4096
 #define DWARF_LINES_MAX_BYTES ((size_t)16 << 20) /* of one unit */
 #define DWARF_LINE_FILES_MAX 65536
@@ -34,12 +34,11 @@ struct dwarf;
 struct dwarf_frame {
     uint32_t name; /* string of the answers: the linkage name, else the source name; 0: none */
     uint32_t file; /* string of the answers: the file of the line; 0: unknown */
-    uint32_t line; /* of the innermost frame the line executed, of others the line of the call; 0:
-                    * unknown */
+    uint32_t line; /* innermost frame: the executed line; others: that of the call; 0: unknown */
 };
 
-/* Not read: the budget was spent first. Split: in a .dwo or .dwp file, which is not read. Beyond:
- * broken, of another version, or beyond a limit. */
+/* Not read: the budget was spent before. Split: the information is in a .dwo or .dwp file, which is
+ * not read. Beyond: it is broken, of another version, or beyond a limit. */
 enum dwarf_state { DWARF_NOT_READ, DWARF_NONE, DWARF_FOUND, DWARF_SPLIT, DWARF_BEYOND };
 
 /* The result for an address. */
@@ -79,4 +78,4 @@ int dwarf_look_up(struct dwarf *d, const uint64_t *addresses, size_t count, uint
 void dwarf_answers_deinit(struct dwarf_answers *a);
 /* Frees the cached chunks. The next look-up reads them again. */
 void dwarf_rest(struct dwarf *d);
-size_t dwarf_bytes(const struct dwarf *d); /* of memory, after dwarf_rest() */
+size_t dwarf_bytes(const struct dwarf *d); /* bytes of memory after dwarf_rest() */

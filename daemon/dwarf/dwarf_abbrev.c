@@ -42,7 +42,7 @@ static bool take_attributes(struct dwarf_cursor *c, struct dwarf_abbrevs *t, str
     }
 }
 
-/* Takes the whole table. Return: false if it is broken; *ret_short: it is cut off. */
+/* Takes the whole table. Return: false if it is broken; *ret_short: the table is cut off. */
 static bool take_table(struct dwarf_cursor *c, struct dwarf_abbrevs *t, bool *ret_short)
 {
     for (;;) {
@@ -119,7 +119,7 @@ const struct dwarf_abbrevs *dwarf_abbrevs_get(struct dwarf *d, uint64_t offset)
         d->skipped++;
     }
     oldest->offset = offset;
-    /* A table that the budget did not reach is not known to be broken. */
+    /* If the budget was spent, the table may be good: drop it first, so that it is read again. */
     oldest->used = d->chunks.budget.spent ? 0 : ++cache->turn;
     return oldest->broken || d->chunks.budget.spent ? NULL : oldest;
 }

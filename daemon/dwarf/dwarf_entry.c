@@ -2,7 +2,7 @@
 /* Debugging information entries: takes their attributes, and resolves values. */
 #include "dwarf/dwarf_impl.h"
 
-/* Returns the size of a value if @form alone decides it; 0: it does not. */
+/* Returns the size of a value if @form alone decides the size; else 0. */
 static unsigned fixed_bytes(const struct dwarf_unit *u, uint16_t form)
 {
     switch (form) {
@@ -50,7 +50,7 @@ bool dwarf_value_take(struct dwarf_cursor *c, const struct dwarf_unit *u, uint16
 {
     unsigned bytes;
 
-    if (form == DW_FORM_INDIRECT) /* once: a second DW_FORM_INDIRECT is unknown below */
+    if (form == DW_FORM_INDIRECT) /* once: a second one is an unknown form below */
         form = (uint16_t)dwarf_take_most(c, UINT16_MAX);
     *ret = (struct dwarf_value){ .form = form };
     bytes = fixed_bytes(u, form);

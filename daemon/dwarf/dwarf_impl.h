@@ -114,11 +114,10 @@ static inline struct dwarf_cursor dwarf_cursor(const void *p, size_t n)
 {
     return (struct dwarf_cursor){ p, (const uint8_t *)p + n, false };
 }
-/* Take a number and move behind it: of 1 to 8 bytes, little endian; or LEB128, unsigned or signed.
- * dwarf_take_most() returns @max in place of a larger number. */
-uint64_t dwarf_take(struct dwarf_cursor *c, unsigned bytes); /* 1..8, little endian */
+/* Take a number and move behind it. dwarf_take_most() returns @max in place of a larger number. */
+uint64_t dwarf_take(struct dwarf_cursor *c, unsigned bytes); /* 1 to 8 bytes, little endian */
 uint64_t dwarf_take_uleb(struct dwarf_cursor *c);
-uint64_t dwarf_take_most(struct dwarf_cursor *c, uint64_t max); /* unsigned LEB128, @max at most */
+uint64_t dwarf_take_most(struct dwarf_cursor *c, uint64_t max); /* unsigned LEB128, at most @max */
 int64_t dwarf_take_sleb(struct dwarf_cursor *c);
 /* Takes @n bytes; NULL if there are fewer. */
 const uint8_t *dwarf_take_bytes(struct dwarf_cursor *c, uint64_t n);
@@ -129,7 +128,7 @@ struct span dwarf_take_string(struct dwarf_cursor *c);
 
 struct dwarf_attribute {
     uint16_t name, form;
-    int64_t constant; /* of DW_FORM_IMPLICIT_CONST */
+    int64_t constant; /* value of DW_FORM_IMPLICIT_CONST */
 };
 
 struct dwarf_abbrev {
@@ -184,10 +183,10 @@ struct dwarf {
     struct dwarf_unit *units; /* owned, [unit_count], sorted by offset */
     size_t unit_count, unit_cap;
     struct dwarf_code *code; /* owned, [code_count], sorted by start */
-    uint64_t *reach;         /* owned, [code_count]: largest end of this range and all before */
+    uint64_t *reach;         /* owned, [code_count]: largest end up to this range */
     size_t code_count, code_cap;
     bool units_known, code_known; /* the lists are complete */
-    bool cut;                     /* units behind a broken one or beyond the limit are not listed */
+    bool cut;                     /* units after a broken unit or beyond the limit are not listed */
     uint64_t next_unit;           /* offset where the list of units continues */
     size_t next_code;             /* index of the next unit to list code of */
     struct dwarf_abbrev_cache abbrevs;
@@ -212,7 +211,7 @@ bool dwarf_unit_begin(struct dwarf *d, struct dwarf_unit *u);
 struct dwarf_value {
     uint16_t form;    /* 0: the entry lacks the attribute */
     uint64_t u;       /* number, offset or index */
-    struct span text; /* of DW_FORM_STRING; points into the bytes read */
+    struct span text; /* text of DW_FORM_STRING; points into the bytes read */
 };
 
 /* The attributes that the reader uses, of one entry. */
@@ -227,8 +226,8 @@ struct dwarf_entry {
 bool dwarf_entry_take(struct dwarf_cursor *c, const struct dwarf_unit *u,
                       const struct dwarf_abbrevs *t, const struct dwarf_abbrev *a,
                       struct dwarf_entry *ret);
-/* Does the same for an entry that is not needed, but for its sibling: its offset in the section, 0
- * if the entry has none. */
+/* Skips the attributes of an entry, and gets the offset of its sibling in the section; 0: it has
+ * none. Returns as dwarf_entry_take(). */
 bool dwarf_entry_skip(struct dwarf_cursor *c, const struct dwarf_unit *u,
                       const struct dwarf_abbrevs *t, const struct dwarf_abbrev *a,
                       uint64_t *ret_sibling);
@@ -271,7 +270,7 @@ struct dwarf_scope {
     uint64_t entry;
     uint32_t parent; /* index + 1; 0: not inlined */
     uint32_t call_file, call_line;
-    uint32_t name; /* string, if named */
+    uint32_t name; /* string of the name; valid if `named` */
     bool named;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walks the entries of a unit for the functions that hold addresses: a subprogram, the functions
- * inlined in it, and in turn in those. Skips the children of an entry without any of the addresses
- * if it has a sibling.
+ * inlined in it, and the functions inlined in these. Skips the children of an entry without any of
+ * the addresses if it has a sibling.
  */
 #include "base/array.h"
 #include "base/list.h"
@@ -24,8 +24,8 @@ struct walk {
     struct dwarf_wanted *wanted;
     size_t count;
     struct dwarf_scopes *scopes;
-    bool thorough; /* skip no children: a function without any of the addresses may contain one with
-                    * some */
+    bool thorough; /* skip no children: a function without wanted addresses may contain a function
+                      with some */
     bool broken;
     uint32_t enclosing[DWARF_DEPTH_MAX]; /* scope of the entries, by depth */
 };

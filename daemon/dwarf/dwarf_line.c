@@ -24,11 +24,11 @@ enum { LNE_END_SEQUENCE = 1, LNE_SET_ADDRESS = 2 };
 
 struct program {
     struct dwarf *d;
-    struct dwarf_unit unit; /* with the version of the table, for forms */
+    struct dwarf_unit unit; /* has the version of the table, for reading forms */
     uint8_t min_bytes, range, opcode_base;
     int8_t line_base;
-    const uint8_t *lengths;     /* [opcode_base - 1] of standard opcodes */
-    struct dwarf_cursor tables; /* folders and files */
+    const uint8_t *lengths;     /* [opcode_base - 1]: numbers of operands of standard opcodes */
+    struct dwarf_cursor tables; /* position of the tables of folders and files */
     struct dwarf_cursor opcodes;
     struct dwarf_wanted *wanted;
     size_t count;
@@ -202,8 +202,8 @@ static size_t take_formats(struct program *p, struct entry_format formats[FORMAT
     return count && count <= FORMATS_MAX && !p->tables.past ? count : 0;
 }
 
-/* Sets *ret to "folder/name". A file of the unit's own folder, or with an absolute path, gets no
- * folder. */
+/* Sets *ret to "folder/name". Adds no folder to a file in the unit's own folder, or with an
+ * absolute path. */
 static void name_file(const struct path *path, struct span folder, struct intern *strings,
                       uint32_t *ret)
 {
@@ -220,7 +220,7 @@ static void name_file(const struct path *path, struct span folder, struct intern
 
 /* The entries of folders in the tables, by number. */
 struct folders {
-    const uint8_t **at; /* owned, [count]; in version 4 from 1 on */
+    const uint8_t **at; /* owned, [count]; version 4 counts from 1 */
     size_t count;
     struct entry_format formats[FORMATS_MAX];
     size_t format_count;

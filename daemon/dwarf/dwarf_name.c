@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds names of functions: an inlined copy refers to its origin, that to its declaration. */
+/* Finds names of functions. An inlined copy refers to its origin, and the origin to its
+ * declaration. */
 #include "dwarf/dwarf_impl.h"
 
 #define ENTRY_FIRST_BYTES 512

@@ -3,7 +3,7 @@
 #include "dwarf/dwarf_impl.h"
 
 #define WINDOW_BYTES 512
-#define WINDOW_MIN 32 /* no entry of a list is longer */
+#define WINDOW_MIN 32 /* bytes; no entry of a list is longer */
 
 enum {
     RLE_END,
@@ -161,7 +161,7 @@ bool dwarf_ranges(struct dwarf *d, const struct dwarf_unit *u, const struct dwar
     if (!dwarf_value_address(d, u, &e->low, &low))
         return false;
     if (!dwarf_value_address(d, u, &e->high, &high))
-        high = low + e->high.u; /* a length */
+        high = low + e->high.u; /* the value is a length */
     if (low < high)
         fn(cookie, low, high);
     return true;

@@ -123,7 +123,7 @@ static void restart_keep(struct dwarf_section *s, size_t index)
         return;
     r = calloc(1, sizeof(*r));
     if (!r || !(r->stream = dwarf_unpacker_copy(s->live.stream))) {
-        free(r); /* a restart begins at an earlier point */
+        free(r); /* without it, a restart begins at an earlier point */
         return;
     }
     r->at = s->live.at - s->live.in.n;
@@ -196,7 +196,7 @@ static struct dwarf_chunk *unpack(struct dwarf_section *s, size_t index)
         }
     }
     if (k) {
-        l->at -= l->in.n; /* the buffer is freed: read these bytes again */
+        l->at -= l->in.n; /* the buffer is freed, so these bytes have to be read again */
         l->in = SPAN_NULL;
     } else {
         live_end(l);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads bytes of a file's debug sections, by offset. They are read in chunks on demand, unpacked if
- * the section is compressed, and cached up to a limit. Sections have hundreds of megabytes, and a
- * look-up needs few of them. Thread: any, one at a time per struct.
+ * Reads bytes of a file's debug sections, by offset. The bytes are read in chunks on demand,
+ * unpacked if the section is compressed, and cached up to a limit. Sections have hundreds of
+ * megabytes, but a look-up reads few. Thread: any, one at a time per struct.
  */
 #pragma once
 
@@ -10,13 +10,13 @@
 #include "dwarf/dwarf_unpack.h"
 
 #define DWARF_CHUNK_BYTES ((size_t)1 << 20)
-#define DWARF_CHUNKS_MAX 64 /* in memory at a time, for all sections of a file */
+#define DWARF_CHUNKS_MAX 64 /* chunks in memory at a time, of all sections of a file */
 #define DWARF_SECTION_MAX_BYTES ((uint64_t)2 << 30) /* unpacked */
 /* Unpacking can start at points this many chunks apart; with zstd only at the beginning. */
 #define DWARF_RESTART_CHUNKS 4
 #define DWARF_BUDGET_STEPS 4096 /* between two reads of the clock */
 
-/* The rest of a look-up's time: CPU time of the thread. */
+/* The remaining CPU time of a look-up, on its thread. */
 struct dwarf_budget {
     uint64_t until_ns; /* CLOCK_THREAD_CPUTIME_ID */
     uint32_t steps;
@@ -25,7 +25,7 @@ struct dwarf_budget {
 
 /* Begins a budget of @cpu_ns of this thread's CPU time. */
 void dwarf_budget_begin(struct dwarf_budget *b, uint64_t cpu_ns);
-/* Spends @steps of some ten nanoseconds each. Return: false if the budget is spent. */
+/* Spends @steps steps of some ten nanoseconds each. Return: false if the budget is spent. */
 bool dwarf_budget_take(struct dwarf_budget *b, uint32_t steps);
 
 struct dwarf_chunk;
@@ -41,7 +41,7 @@ struct dwarf_chunks {
 /* Unpacking in progress: it continues if the next chunks are read in order. */
 struct dwarf_live {
     struct dwarf_unpacker *stream; /* owned; NULL: none */
-    struct span in;                /* read, not yet unpacked; only while a chunk is unpacked */
+    struct span in;                /* bytes read, not yet unpacked; only during unpacking */
     uint64_t at;                   /* offset in the packed bytes, behind @in */
     size_t next;                   /* index of the next chunk */
 };

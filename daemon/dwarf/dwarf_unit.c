@@ -12,7 +12,8 @@
 
 /* ---- the list ---- */
 
-/* Reads the header at @offset; *ret_next: offset of the next. Return: false if it is broken. */
+/* Reads the header at @offset; *ret_next: offset of the next header. Return: false if it is
+ * broken. */
 static bool read_header(struct dwarf *d, uint64_t offset, struct dwarf_unit *ret,
                         uint64_t *ret_next)
 {
@@ -256,7 +257,7 @@ bool dwarf_list_code(struct dwarf *d)
     if (!list_units(d))
         return false;
     if (!d->next_code) {
-        d->code_count = 0; /* drop the list of an earlier try, which the budget ended */
+        d->code_count = 0; /* drop the incomplete list of an earlier try, which ran out of budget */
         if (!take_aranges(d))
             return false;
     }
@@ -280,7 +281,7 @@ struct dwarf_unit *dwarf_unit_of_code(struct dwarf *d, uint64_t address)
 {
     size_t lo = array_first(d->code_count, mid, d->code[mid].start <= address);
 
-    /* The range that holds the address and begins last wins. */
+    /* Of several ranges that hold the address, the one that begins last counts. */
     while (lo > 0 && d->reach[lo - 1] > address) {
         lo--;
         if (d->code[lo].end > address)

@@ -20,7 +20,7 @@ struct dwarf_unpacker *dwarf_unpacker_new(enum dwarf_packing packing);
  * copied. */
 struct dwarf_unpacker *dwarf_unpacker_copy(struct dwarf_unpacker *u);
 struct dwarf_unpacker *dwarf_unpacker_free(struct dwarf_unpacker *u);
-size_t dwarf_unpacker_bytes(const struct dwarf_unpacker *u); /* of memory; 0 for NULL */
+size_t dwarf_unpacker_bytes(const struct dwarf_unpacker *u); /* bytes of memory; 0 for NULL */
 /* Unpacks from @in to @to, up to @n bytes, and advances both. Return: false if the bytes are broken
  * or end before @n. */
 bool dwarf_unpacker_run(struct dwarf_unpacker *u, struct span *in, char **to, size_t *n);

@@ -16,7 +16,7 @@ bool elf_file_debuglink(struct elf_file *f, char ret_name[ELF_DEBUGLINK_NAME_MAX
     if (!name.n || name.n > ELF_DEBUGLINK_NAME_MAX || name.n == s.n ||
         span_find(name, '/') < name.n || span_eq_str(name, ".") || span_eq_str(name, ".."))
         return false;
-    s = span_from(s, (name.n + 4) & ~(size_t)3); /* a NUL, and padding to a multiple of four */
+    s = span_from(s, (name.n + 4) & ~(size_t)3); /* skip a NUL, and padding to a multiple of four */
     if (s.n < sizeof(*ret_crc) || f->header.e_ident[EI_DATA] != ELFDATA2LSB)
         return false;
     memcpy(ret_crc, s.p, sizeof(*ret_crc));

@@ -3,7 +3,7 @@
  * Reads the names of code from an ELF file. The file's owner may be hostile and may change it while
  * it is read. So it is read by pread(2) into our memory (libelf without mmap), symbols and strings
  * in pieces of 256 KiB. Every size and count is bounded, and entries beyond a limit are left out.
- * Knows no process and no broker. Thread: any, one at a time per struct.
+ * Needs no process and no broker. Thread: any, one at a time per struct.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #define ELF_SECTIONS_MAX 65536
 #define ELF_PROGRAM_HEADERS_MAX 4096
 #define ELF_SEGMENTS_MAX 64                         /* PT_LOAD segments that are kept */
-#define ELF_NOTES_MAX_BYTES ((uint64_t)1 << 20)     /* of one PT_NOTE or section */
+#define ELF_NOTES_MAX_BYTES ((uint64_t)1 << 20)     /* bytes of one PT_NOTE or section */
 #define ELF_SYMBOLS_MAX ((size_t)4 << 20)           /* of one file */
 #define ELF_SYMTAB_MAX_BYTES (ELF_SYMBOLS_MAX * 24) /* of one section */
 #define ELF_STRTAB_MAX_BYTES ((size_t)128 << 20)    /* of one section */
@@ -54,19 +54,19 @@ const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *re
  * segment if two hold it. Return: false if none does. */
 bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64_t offset,
                         uint64_t *ret);
-/* Starts a hash of the file's content, keyed with @key: first of its segments, build-id and
- * sections of code. */
+/* Starts a hash of the file's content, keyed with @key. It begins with the segments, the build-id
+ * and the sections of code. */
 void elf_file_begin_print(struct elf_file *f, const struct fingerprint_key *key);
-/* Returns the hash. It also covers all that elf_file_symbols() and elf_file_starts() have read
- * since. Each byte is read once. So the hash is of the very bytes that the entries were made of,
- * also if the file changes. */
+/* Returns the hash. It also covers all bytes that elf_file_symbols() and elf_file_starts() have
+ * read since. Each byte is read once. So the hash is of the same bytes as the entries, even if the
+ * file changes. */
 uint64_t elf_file_print(const struct elf_file *f);
 
 /* Adds the functions of .symtab and .dynsym to @b, and the linkage tables as "[plt]". Skips broken
  * tables. Returns 0; -EDQUOT: @b is full; -ENOMEM. */
 int elf_file_symbols(struct elf_file *f, struct symbol_builder *b);
 /* Adds the start of each function of a file without .symtab to @b, named "+0x" and its address. In
- * a native image the code itself shows more of them (elf/image_code.h). Skips a broken table.
+ * a native image the code itself shows further functions (elf/image_code.h). Skips a broken table.
  * Returns 0; -EDQUOT: @b is full; -ENOMEM. */
 int elf_file_starts(struct elf_file *f, struct symbol_builder *b);
 
@@ -77,5 +77,5 @@ bool elf_file_debuglink(struct elf_file *f, char ret_name[ELF_DEBUGLINK_NAME_MAX
 /* Reads the whole file @fd and returns whether its checksum is @crc. */
 bool elf_crc_matches(int fd, uint32_t crc);
 /* Unpacks MiniDebugInfo, the small ELF file in .gnu_debugdata. Returns 0 and *ret, owned by the
- * caller; 1: none that is readable; -ENOMEM. */
+ * caller; 1: the file has none that is readable; -ENOMEM. */
 int elf_file_mini(struct elf_file *f, struct elf_file **ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the functions of a stripped file. .eh_frame_hdr, which the linker makes for unwinders, has
- * a sorted table of them. It is found by its program header, as sections may be stripped, too. It
- * lacks the functions of a native image, which are found by their code.
+ * a sorted table of them. The table is found by its program header, as sections may be stripped,
+ * too. It lacks the functions of a native image; their code shows these.
  */
 #include "base/list.h"
 #include "elf/elf_impl.h"

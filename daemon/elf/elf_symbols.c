@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the symbol tables of an ELF file: which entries are code, and which of several names is
- * best. Each table is read once, from beginning to end, and then its strings; tables may lie in any
- * order in the file. In between the entries are sorted by their strings.
+ * Reads the symbol tables of an ELF file: selects the entries of code, and the best of several
+ * names. Each table is read once, from beginning to end. Then its entries are sorted by their
+ * strings, and the strings are read. Tables may lie in any order in the file.
  */
 #include "elf/elf_impl.h"
 
@@ -96,7 +96,7 @@ static int add_symbol(const struct section_ends *ends, const GElf_Sym *sym,
     else if (type == STT_NOTYPE)
         return 0;
     if (!e.size && e.limit == UINT64_MAX)
-        return 0; /* of no known section: it would cover all addresses that follow */
+        return 0; /* the section is unknown, so the symbol would cover all addresses that follow */
     if (b->count == b->max) {
         b->dropped++;
         return 0;
@@ -147,9 +147,9 @@ static int read_table(struct elf_file *f, const GElf_Shdr *h, const struct secti
 
 /*
  * Returns the part of the rank that depends on the name. Of several names of an address the best is
- * exported (global or weak: `write` is a weak name of the global `__write`). Among those it has the
- * fewest leading underscores, then is global rather than weak, then has a size, then is shorter.
- * (`_ZN3FooC1Ev` wins over `_ZN3FooC2Ev` by chance of order.)
+ * exported (global or weak: `write` is a weak name of the global `__write`). Among exported names,
+ * the best has the fewest leading underscores, then is global rather than weak, then has a size,
+ * then is shorter. (`_ZN3FooC1Ev` wins over `_ZN3FooC2Ev` by chance of order.)
  */
 static unsigned name_rank(struct span name)
 {
@@ -213,7 +213,7 @@ static int read_strings(struct elf_file *f, const GElf_Shdr *h, size_t first,
     r = elf_window_open(f, h->sh_offset, h->sh_size, &w);
     symbol_sort(b->items + first, b->count - first, lies_before);
     while (r == 0 && elf_window_next(&w, SYMBOL_NAME_MAX)) {
-        /* A string that may be cut off at the end of this piece waits for the next. */
+        /* A string that may be cut off at the end of this piece is read with the next piece. */
         uint64_t end = w.at + w.n - (w.left ? SYMBOL_NAME_MAX : 0);
 
         for (; at < b->count && b->items[at].name < end && r >= 0; at++) {

@@ -29,22 +29,21 @@ struct image_code {
     image_function_fn fn;
     void *cookie;
     uint64_t at;    /* address of the next instruction */
-    uint64_t start; /* of the current function; 0: in none */
+    uint64_t start; /* start of the current function; 0: outside of functions */
     struct {
         uint64_t at;
         uint8_t stride;
-    } tables[TABLES_MAX], table; /* jump tables ahead; and the one that holds @at */
+    } tables[TABLES_MAX], table; /* jump tables ahead of @at; the table that holds @at */
     uint64_t table_end;          /* the lowest target of the current table */
-    uint64_t address;            /* the last address that was taken, perhaps of a jump table; 0:
-                                  * none */
+    uint64_t address;            /* last address loaded, perhaps of a jump table; 0: none */
     enum last last;
     uint32_t left;        /* instructions that may still be decoded */
     uint32_t frame, body; /* frame bytes now, and between prologue and epilogue */
     uint32_t moved;       /* bytes that push [M] has put on top of the frame */
     bool fp_saved, body_fp_saved;
     int64_t planned;          /* bytes by which the frame will grow after a stack check; 0: none */
-    uint8_t planned_in;       /* the register with the stack pointer for that */
-    bool odd;                 /* the function has another shape */
+    uint8_t planned_in;       /* the register that holds the planned stack pointer */
+    bool odd;                 /* the function has not the expected shape */
     bool data;                /* the code has ended: tables and constants follow */
     struct image_step *steps; /* owned */
     size_t count, room;
@@ -80,7 +79,8 @@ static bool starts_with(struct span s, const char *bytes, size_t n)
     return s.n >= n && memcmp(s.p, bytes, n) == 0;
 }
 
-/* lea R, [rsp - N]: compiled code addresses memory below the stack pointer only to plan a frame. */
+/* Matches lea R, [rsp - N]. Compiled code addresses memory below the stack pointer only to plan a
+ * frame. */
 static bool plans_frame(struct span s)
 {
     return s.n >= 8 && (s.p[0] & ~4) == 0x48 && (uint8_t)s.p[1] == 0x8d && s.p[3] == 0x24 &&
@@ -88,7 +88,8 @@ static bool plans_frame(struct span s)
             ((s.p[2] & 0xc7) == 0x84 && (int8_t)s.p[7] < 0));
 }
 
-/* sub rsp, N; or lea R, [rsp - N]; push rbp may precede either, or precede mov rbp, rsp. */
+/* Matches sub rsp, N and lea R, [rsp - N]. Either may follow push rbp. push rbp; mov rbp, rsp is
+ * also a prologue. */
 static bool is_prologue(struct span s)
 {
     bool pushes = starts_with(s, "\x55", 1);
@@ -115,8 +116,8 @@ static int add_step(struct image_code *c, uint64_t pc)
 /* Ends the current function at c->at. */
 static int end_function(struct image_code *c)
 {
-    /* A C compiler pads with executable instructions: then another function may lie in the padding.
-     */
+    /* C compilers pad with executable instructions. Then the padding may contain another
+     * function. */
     bool whole = !c->odd && c->last != LAST_STEP;
     struct image_function f = { c->start, c->at, c->steps, whole ? c->count : 0 };
 

@@ -13,9 +13,9 @@
 
 #define IMAGE_SECTION ".svm_heap"                  /* a section of every native image */
 #define IMAGE_CODE_SECTION ".text"                 /* the section of its code */
-#define IMAGE_CODE_MAX_BYTES ((uint64_t)256 << 20) /* of one file: more are not read */
-#define IMAGE_INSTRUCTIONS_MAX (48u << 20)         /* of one file: more are not decoded */
-#define IMAGE_STEPS_MAX 4096                       /* of one function: one with more has none */
+#define IMAGE_CODE_MAX_BYTES ((uint64_t)256 << 20) /* bytes of one file that are read */
+#define IMAGE_INSTRUCTIONS_MAX (48u << 20)         /* instructions of one file that are decoded */
+#define IMAGE_STEPS_MAX 4096                       /* steps; a function with more gets none */
 
 /* From @pc on the return address lies @frame_bytes above the stack pointer. */
 struct image_step {

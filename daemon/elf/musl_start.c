@@ -13,15 +13,15 @@
 #define CALL_BYTES 5
 /* xor ebp, ebp; pop rdi; call r9; mov edi, eax; xor eax, eax; mov al, 60; syscall; hlt */
 #define THREAD "\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c\x0f\x05\xf4"
-#define THREAD_CALL_BYTES 6 /* up to the end of its call */
+#define THREAD_CALL_BYTES 6 /* bytes up to the end of its call */
 /* mov edi, eax; call: exit() with a result. A prefix 0x48 moves all 64 bits. */
 #define RESULT "\x89\xc7\xe8"
 #define FUNCTION_BYTES_MAX 256 /* from a function's start to such a call */
-#define CALLS_MAX 64           /* the last ones: libc.a is linked after the program's own code */
-#define DECODED_MAX_BYTES ((size_t)4 << 20) /* at the end of the code: libc has 0.6 MiB */
+#define CALLS_MAX 64           /* the last calls: libc.a comes after the program's code */
+#define DECODED_MAX_BYTES ((size_t)4 << 20) /* decoded at the end of the code; libc has 0.6 MiB */
 #define INSTRUCTIONS_MAX (2u << 20)         /* in those bytes; compilers make half as many */
 #define NO_START SIZE_MAX
-#define INDIRECT_BYTES_MAX 4 /* of an indirect call, from its opcode on */
+#define INDIRECT_BYTES_MAX 4 /* bytes of an indirect call, from its opcode on */
 #define PUSHES_MAX 16
 #define FRAME_BYTES_MAX 4096
 #define REGISTER_SP 4 /* as encoded */
@@ -44,7 +44,7 @@ struct walk {
     size_t at, end;
     size_t reach; /* the highest target before @end of a branch of the function */
     uint32_t frame;
-    bool branched; /* or called: the frame is complete */
+    bool branched; /* it has branched or called, so the frame is complete */
     bool called;   /* the previous instruction was an indirect call */
 };
 
@@ -208,7 +208,7 @@ static bool step(struct reading *r, struct walk *w)
             i.raw.imm[0].value.s > 0 ? (uint32_t)MIN(i.raw.imm[0].value.s, FRAME_BYTES_MAX + 8) : 1;
     else if (may_move_sp(&i))
         return false;
-    /* Code that is reached by a branch past a change of the frame would have another frame. */
+    /* Refuse a change of the frame after a branch: the branch may skip it. */
     if (bytes % 8 || (bytes && w->branched) || w->frame + bytes > FRAME_BYTES_MAX)
         return false;
     w->branched |= i.raw.imm[0].is_relative; /* also a call, which may not return */
@@ -300,7 +300,7 @@ static size_t call_behind(const struct reading *r, size_t at)
     return array_first(r->call_count, k, r->calls[k] <= at);
 }
 
-/* Notes @vaddr as a possible start of each function with a call of exit() behind it. */
+/* Stores @vaddr as a possible start of each function with a call of exit() behind it. */
 static void note_start(struct reading *r, uint64_t vaddr)
 {
     uint64_t at = vaddr - r->vaddr;
@@ -314,8 +314,8 @@ static void note_start(struct reading *r, uint64_t vaddr)
     }
 }
 
-/* Decodes the last part of the code and notes targets of calls and addresses that are taken. If it
- * begins inside an instruction, it soon falls into step. */
+/* Decodes the last part of the code and notes targets of calls and addresses that are taken.
+ * Decoding may begin inside an instruction, but soon finds the right boundaries. */
 static void find_starts(struct reading *r)
 {
     size_t at = r->code.n - MIN(r->code.n, DECODED_MAX_BYTES);

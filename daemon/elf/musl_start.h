@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the outermost code of musl, in a static program or in its libc.so. musl has no .eh_frame,
- * so each stack would be cut below main() and below a thread's function. The rules come from the
- * code itself. They cover the kernel's entry into a program, the start of a thread by clone(), and
- * the functions from there to the program's own code. These functions make their frame before they
+ * so walks would end below main() and below a thread's function. The rules come from the code
+ * itself. They cover the kernel's entry into a program, the start of a thread by clone(), and the
+ * functions from there to the program's own code. These functions make their frame before they
  * branch, and call exit() with the result of their callee. Pure; thread: any.
  */
 #pragma once
 
 #include "base/span.h"
 
-#define MUSL_CODE_MAX_BYTES ((uint64_t)32 << 20) /* of a file: larger ones get no rules */
+#define MUSL_CODE_MAX_BYTES ((uint64_t)32 << 20) /* bytes of code; files with more get no rules */
 #define MUSL_RULES_MAX 256
 #define MUSL_ENTRY_BYTES 17 /* bytes of the entry code that musl_enters() reads */
 

@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <zstd.h>
 
-/* Block n holds the names from position NAMES_PLAIN_BYTES + n * NAMES_BLOCK_BYTES on. Positions
- * count unpacked bytes. No name spans two blocks. */
+/* zstd's level. Block n holds the names from position NAMES_PLAIN_BYTES + n * NAMES_BLOCK_BYTES on.
+ * Positions count unpacked bytes. No name spans two blocks. */
 #define PACK_LEVEL 1
 #define PLAIN_FIRST ((size_t)16 << 10) /* initial capacity */
 #define NO_BLOCK UINT32_MAX
@@ -131,7 +131,7 @@ static int add_packed(struct symbol_names *n, struct span name, uint32_t *ret)
 int symbol_names_add(struct symbol_names *n, struct span name, uint32_t *ret)
 {
     name.n = MIN(name.n, (size_t)NAMES_NAME_MAX);
-    /* After the first name in a block all names go into blocks: positions must rise. */
+    /* Once a block is open, all names go into blocks, as positions must rise. */
     return !n->open && n->plain_n + HEAD + name.n <= NAMES_PLAIN_BYTES ? add_plain(n, name, ret)
                                                                        : add_packed(n, name, ret);
 }
@@ -155,10 +155,10 @@ void symbol_names_fit(struct symbol_names *n)
 
 /* ---- finding ---- */
 
-/* A context costs more to make than to use. At most one is kept, for all threads. */
+/* A context for unpacking. Making one costs more than using it, so one is kept for all threads. */
 static _Atomic(ZSTD_DCtx *) spare;
 
-/* Unpacks a block to @to. The block is ours, so it is valid. */
+/* Unpacks a block to @to. The block was packed here, so it is valid. */
 static void unpack(const char *p, size_t n, char *to)
 {
     ZSTD_DCtx *unpacker = atomic_exchange(&spare, NULL);
@@ -166,7 +166,7 @@ static void unpack(const char *p, size_t n, char *to)
     if (!unpacker)
         unpacker = ZSTD_createDCtx();
     if (!unpacker || ZSTD_isError(ZSTD_decompressDCtx(unpacker, to, NAMES_BLOCK_BYTES, p, n)))
-        memset(to, 0, NAMES_BLOCK_BYTES); /* no memory: empty names */
+        memset(to, 0, NAMES_BLOCK_BYTES); /* without memory, names are empty */
     ZSTD_freeDCtx(atomic_exchange(&spare, unpacker));
 }
 

@@ -2,7 +2,7 @@
 /*
  * The names of a symbol table: appended, and found by their position. The first 4 MiB are stored
  * plainly. Later names are compressed (zstd), block by block, as names of functions repeat each
- * other: a million of them take a tenth. Thread: the owner's.
+ * other: a million names take a tenth of their size. Thread: the owner's.
  */
 #pragma once
 

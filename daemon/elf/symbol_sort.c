@@ -2,7 +2,7 @@
 /* Introsort: quicksort, or heapsort where quicksort recurses too deeply. */
 #include "elf/symbol_sort.h"
 
-#define FEW 16 /* items: sorted by insertion */
+#define FEW 16 /* this many items or fewer are sorted by insertion */
 
 static void swap(struct symbol_item *a, struct symbol_item *b)
 {
@@ -48,8 +48,8 @@ static void sort_heap(struct symbol_item *items, size_t count, symbol_before_fn 
     }
 }
 
-/* Partitions @items by a median of three. Returns the size of the left part: at least one, and not
- * all. */
+/* Partitions @items by a median of three. Returns the size of the left part: at least one item, and
+ * not all. */
 static size_t part(struct symbol_item *items, size_t count, symbol_before_fn before)
 {
     struct symbol_item *first = &items[0], *middle = &items[count / 2], *last = &items[count - 1];

@@ -13,7 +13,7 @@
 #define OPEN_FIRST 64
 #define ALIASES_FIRST 64
 #define LOOK_EACH 256                   /* entries between two checks of the memory limit */
-#define RELEASE_BYTES ((size_t)1 << 20) /* of used entries that are freed at a time */
+#define RELEASE_BYTES ((size_t)1 << 20) /* bytes of used entries that are freed at a time */
 
 /* An entry that covers the current address. */
 struct open_item {
@@ -30,7 +30,7 @@ struct sweep {
     size_t count, max_bytes;
     struct symbol_names *names;
     bool aliases;
-    bool uses_up;           /* the entries: their memory is freed on the way */
+    bool uses_up;           /* frees the memory of the entries on the way */
     size_t released;        /* bytes of entries freed */
     struct open_item *heap; /* owned; [heap_n], best on top */
     size_t heap_n, heap_cap;
@@ -87,7 +87,7 @@ static bool is_over(const struct sweep *s)
 
 /* ---- entries at the current address ---- */
 
-/* Returns whether @x, not @y, names an address that both cover. */
+/* Returns whether an address that both cover gets its name from @x, not from @y. */
 static bool is_better(const struct open_item *x, const struct open_item *y)
 {
     if (x->faint != y->faint)
@@ -152,8 +152,8 @@ static bool is_same_name(const struct symbol_item *a, const struct symbol_item *
     return a->name_n == b->name_n && a->name_hash == b->name_hash;
 }
 
-/* Keeps names of the entries @from to @to that are not the last range's name. All begin where that
- * range begins. They are sorted, so a name that was added twice comes in a row. */
+/* Keeps the names of entries @from to @to, except the name of the last range. All these entries
+ * begin where that range begins. They are sorted, so equal names are adjacent. */
 static int keep_aliases(struct sweep *s, size_t from, size_t to)
 {
     struct symbol_table *t = s->table;
@@ -194,8 +194,8 @@ static void release(struct sweep *s, size_t index)
         s->released = end - (uintptr_t)s->items;
 }
 
-/* Pops ended entries from the top. Others below it stay until they are on top, which costs memory
- * only. */
+/* Pops ended entries from the top. Ended entries below the top stay until they get there, which
+ * only costs memory. */
 static void pop_ended(struct sweep *s, uint64_t at)
 {
     while (s->heap_n && s->heap[0].end <= at)

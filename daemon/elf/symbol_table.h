@@ -13,12 +13,12 @@
 
 #define SYMBOL_NAME_MAX NAMES_NAME_MAX /* most bytes of a raw name; longer ones are cut */
 
-/* Decides which of two entries names an address that both cover: the higher class; in a class the
- * later start (an inner range first). Of entries with equal start @rank decides. */
+/* Decides which of two entries names an address that both cover. The higher class wins; in a class
+ * the later start, so an inner range; with equal starts the higher @rank. */
 enum symbol_class {
     SYMBOL_LABEL,    /* a label without a type, in assembler code */
     SYMBOL_FUNCTION, /* marked as a function */
-    SYMBOL_ORDERED,  /* of a list in which later entries win over all earlier ones (perf maps) */
+    SYMBOL_ORDERED,  /* from a list in which a later entry wins over all earlier ones (perf map) */
 };
 
 struct symbol_entry {
@@ -64,7 +64,8 @@ size_t symbol_builder_bytes(const struct symbol_builder *b);
 
 /* Returns the stored form of @e without a name, which symbol_builder_name() sets. */
 struct symbol_item symbol_item_of(const struct symbol_entry *e);
-/* Adds an item that these two functions made. Returns 0, -EDQUOT or -ENOMEM. */
+/* Adds an item made by symbol_item_of() and symbol_builder_name(). Returns 0, -EDQUOT or
+ * -ENOMEM. */
 int symbol_builder_add_item(struct symbol_builder *b, const struct symbol_item *item);
 /* Names @item. Returns 0; 1: too many bytes of names; -EDQUOT; -ENOMEM. */
 int symbol_builder_name(struct symbol_builder *b, struct symbol_item *item, struct span name);
