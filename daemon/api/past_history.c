@@ -2,9 +2,7 @@
 /* The history's part of the past: minutes merged into a profile, or their sums. */
 #include "api/past_impl.h"
 
-#include "base/shares.h"
 #include "event/events.h"
-#include "profile/match.h"
 
 /* The events of the history from which each event of a request is made. */
 static const struct {
@@ -36,13 +34,6 @@ static bool is_asked(const char *events, const char *name)
 
 /* ---- selecting images ---- */
 
-/* Returns true if @image may be selected. For an image of several processes, the profiles decide
- * later. */
-bool past_wants_of(void *cookie, const struct history_image *image)
-{
-    return past_wants_image(cookie, image);
-}
-
 static bool wants_image(void *cookie, const struct history_image *image)
 {
     const struct kept_past *k = cookie;
@@ -62,123 +53,6 @@ static bool wants_event(void *cookie, const char *name)
         }
     }
     return false;
-}
-
-/* Writes the line of attributes that names a container; "": it has no name. */
-static void write_name(struct span name, char ret[PAST_NAME_BYTES])
-{
-    ret[0] = '\0';
-    if (name.n)
-        snprintf(ret, PAST_NAME_BYTES, HISTORY_CONTAINER_NAME "%.*s\n", (int)name.n, name.p);
-}
-
-void past_place_keep(const struct history_image *image, struct past_place *ret)
-{
-    ret->payer = image->payer;
-    ret->owner = image->owner;
-    snprintf(ret->container, PAST_NAME_BYTES, "%s", image->container);
-    snprintf(ret->pod, PAST_NAME_BYTES, "%s", image->pod);
-    snprintf(ret->pod_namespace, PAST_NAME_BYTES, "%s", image->pod_namespace);
-    write_name(history_container_name(image->attributes), ret->attributes);
-}
-
-struct history_place past_place(const struct past_place *p)
-{
-    return (struct history_place){ .owner = p->owner,
-                                   .container = p->container,
-                                   .pod = p->pod,
-                                   .pod_namespace = p->pod_namespace,
-                                   .attributes = p->attributes,
-                                   .payer = p->payer };
-}
-
-size_t past_place_find(struct past_place *list, size_t *count, size_t max,
-                       const struct history_image *image)
-{
-    const struct history_place wanted = history_place_of(image);
-    size_t i;
-
-    for (i = 0; i < *count; i++) {
-        const struct history_place one = past_place(&list[i]);
-
-        if (history_same_place(&one, &wanted))
-            return i;
-    }
-    if (i < max)
-        past_place_keep(image, &list[(*count)++]);
-    return i;
-}
-
-struct history_place past_place_of(const struct process *p, char name[PAST_NAME_BYTES])
-{
-    const struct container *c = &p->container;
-
-    write_name(span_of(c->pod_uid[0] ? "" : c->name), name);
-    return (struct history_place){ .owner = p->owner,
-                                   .pod_namespace = c->pod_namespace,
-                                   .pod = container_pod(c),
-                                   .container = c->id,
-                                   .attributes = name,
-                                   .payer = p->payer };
-}
-
-uint64_t past_payer(const struct history_image *image)
-{
-    return image->payer ?: OWNER_FOREIGN;
-}
-
-static struct past_program program_of(const struct history_image *image)
-{
-    return (struct past_program){ .host_pid = image->host_pid,
-                                  .exec_no = image->exec_no,
-                                  .start_ticks = image->start_ticks,
-                                  .name = image->name,
-                                  .service = image->service };
-}
-
-bool past_wants_image(const struct past_filter *f, const struct history_image *image)
-{
-    const struct target_selector *t = f->t;
-    const struct history_place place = history_place_of(image);
-    const struct past_program program = program_of(image);
-    const struct matcher_values v = {
-        .main = image->name,
-        .pod = image->pod,
-        .pod_uid = "",
-        .pod_namespace = image->pod_namespace,
-        .container = "",
-        .container_id = image->container,
-        .service = image->service,
-        .payer = image->payer,
-    };
-    bool pid_found = t->pid_count == 0;
-
-    if (!viewer_sees_user(t->viewer, image->owner) && !(f->seen && image->host_pid == 0) &&
-        !(f->seen && matcher_set_holds(f->seen, &v)))
-        return false;
-    for (size_t i = 0; i < t->pid_count && !pid_found; i++)
-        pid_found = t->pids[i] == image->host_pid;
-    if (!pid_found)
-        return false;
-    if (image->host_pid == 0)
-        return !t->service;
-    if (f->asked && !matcher_set_holds(f->asked, &v))
-        return false;
-    if (!past_is_pinned(f, &program))
-        return false;
-    if (t->container && strcmp(image->container, t->container) != 0 &&
-        (strlen(t->container) < 6 ||
-         strncmp(image->container, t->container, strlen(t->container)) != 0))
-        return false;
-    if (t->pod && strcmp(image->pod, t->pod) != 0)
-        return false;
-    if (t->pod_namespace && strcmp(image->pod_namespace, t->pod_namespace) != 0)
-        return false;
-    if ((t->service && strcmp(image->service, t->service) != 0) ||
-        (t->place && !history_same_place(t->place, &place)))
-        return false;
-    return !f->jvm || match_name(f->jvm, match_owner(&image->payer, image->container),
-                                 span_of(image->name)) > 0;
 }
 
 /* Selects all processes with a pid: wants_image() has already chosen the images. Their first
@@ -289,7 +163,7 @@ struct last_image {
 static void see_image(void *cookie, const struct history_image *image)
 {
     struct last_image *last = cookie;
-    const struct past_program program = program_of(image);
+    const struct past_program program = past_program_of(image);
 
     if (image->last_ns <= last->last_ns) /* of two that ended at the same time, the later one is
                                           * passed first */
