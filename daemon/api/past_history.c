@@ -25,6 +25,9 @@ struct kept_past {
     struct past_filter *filter;
     const char *events;
     struct kept_event of[ARRAY_SIZE(KEPT)]; /* .merger NULL: not requested, or no samples yet */
+    bool seen;                              /* there was a profile */
+    struct profile *alone; /* the only profile so far, which can be the answer as it is; owned */
+    size_t alone_of;       /* its event, an index in KEPT */
 };
 
 static bool is_asked(const char *events, const char *name)
@@ -88,27 +91,70 @@ static struct profile_event kept_as(const struct profile *p, size_t which, uint3
     return as;
 }
 
+static void kept_meta(struct kept_past *k, const struct profile *p, const struct profile_event *as,
+                      struct profile *ret)
+{
+    past_meta(k->filter, p->start_realtime_ns, p->start_realtime_ns + (p->end_ns - p->start_ns),
+              ret);
+    ret->start_realtime_ns = p->start_realtime_ns;
+    ret->events[0] = *as;
+    ret->event_count = 1;
+    snprintf(ret->symbols, sizeof(ret->symbols),
+             "memory: named when they were sampled, merged since");
+}
+
 static int kept_begin(struct kept_past *k, size_t which, const struct profile *p, uint32_t bits)
 {
     struct kept_event *e = &k->of[which];
 
     e->as = kept_as(p, which, bits);
-    past_meta(k->filter, p->start_realtime_ns, p->start_realtime_ns + (p->end_ns - p->start_ns),
-              &e->meta);
-    e->meta.start_realtime_ns = p->start_realtime_ns;
-    e->meta.events[0] = e->as;
-    e->meta.event_count = 1;
-    snprintf(e->meta.symbols, sizeof(e->meta.symbols),
-             "memory: named when they were sampled, merged since");
+    kept_meta(k, p, &e->as, &e->meta);
     e->slice = (struct profile_slice){
         .to_ns = UINT64_MAX, .wants = wants_process, .cookie = k->filter, .as = &e->as
     };
     return merger_new(&e->slice, &e->meta, &e->merger);
 }
 
-static int kept_profile(void *cookie, struct profile *p)
+ORDER_FUNCTION(by_image, struct profile_process,
+               COMPARE(x->host_pid, y->host_pid) ?:
+                   COMPARE(x->start_ticks, y->start_ticks) ?:
+                   COMPARE(x->exec_no, y->exec_no))
+
+/* Returns 1 if all processes of @p are wanted, each with its own image; 0 if not; -ENOMEM. */
+static int has_wanted_alone(const struct kept_past *k, const struct profile *p)
 {
-    struct kept_past *k = cookie;
+    _cleanup_free_ struct profile_process *sorted = calloc(p->process_count + 1, sizeof(*sorted));
+
+    if (!sorted)
+        return -ENOMEM;
+    if (p->process_count)
+        memcpy(sorted, p->processes, p->process_count * sizeof(*sorted));
+    qsort(sorted, p->process_count, sizeof(*sorted), by_image);
+    for (size_t i = 0; i < p->process_count; i++) {
+        if (!wants_process(k->filter, p, &sorted[i]) ||
+            (i && sorted[i].host_pid > 0 && by_image(&sorted[i - 1], &sorted[i]) == 0))
+            return 0;
+    }
+    return 1;
+}
+
+/* Returns true if @p has samples of one event alone, which is the only requested one. Stores it in
+ * *ret, as an index in KEPT. */
+static bool has_one_event(const struct kept_past *k, const struct profile *p, size_t *ret)
+{
+    size_t asked = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(KEPT); i++) {
+        if (!is_asked(k->events, KEPT[i].name))
+            continue;
+        *ret = i;
+        asked++;
+    }
+    return asked == 1 && p->event_count == 1 && strcmp(p->events[0].name, KEPT[*ret].name) == 0;
+}
+
+static int kept_add(struct kept_past *k, const struct profile *p)
+{
     int r = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(KEPT) && r == 0; i++) {
@@ -125,6 +171,41 @@ static int kept_profile(void *cookie, struct profile *p)
     return r;
 }
 
+/* Keeps the first profile if it can be the answer alone: that spares a copy of all its names and
+ * samples. Merges each of several. */
+static int kept_profile(void *cookie, struct profile *p)
+{
+    struct kept_past *k = cookie;
+    int r = 0;
+
+    if (!k->seen && has_one_event(k, p, &k->alone_of))
+        r = has_wanted_alone(k, p);
+    k->seen = true;
+    if (r > 0) {
+        k->alone = profile_ref(p);
+        return 0;
+    }
+    if (r == 0 && k->alone) {
+        r = kept_add(k, k->alone);
+        k->alone = profile_unref(k->alone);
+    }
+    return r == 0 ? kept_add(k, p) : r;
+}
+
+/* Describes the profile that is the answer alone. *ret stays NULL if it has no samples. */
+static void kept_describe(struct kept_past *k, struct profile **ret)
+{
+    struct profile *p = TAKE_PTR(k->alone), meta;
+    const struct profile_event as = kept_as(p, k->alone_of, 1);
+
+    kept_meta(k, p, &as, &meta);
+    profile_describe(p, &meta);
+    if (p->total)
+        *ret = p;
+    else
+        profile_unref(p);
+}
+
 /* Merges the profiles of several events into one. *ret stays NULL if there are none. */
 static int kept_finish(struct kept_past *k, struct profile **ret)
 {
@@ -132,6 +213,10 @@ static int kept_finish(struct kept_past *k, struct profile **ret)
     size_t count = 0;
     int r = 0;
 
+    if (k->alone) {
+        kept_describe(k, ret);
+        return 0;
+    }
     for (size_t i = 0; i < ARRAY_SIZE(KEPT) && r == 0; i++) {
         if (!k->of[i].merger)
             continue;
@@ -253,6 +338,7 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
         kept_warn(ret_reach, MAX(from_ns, ret_reach->from_ns), MIN(to_ns, ret_reach->to_ns), *ret);
     for (size_t i = 0; i < ARRAY_SIZE(KEPT); i++)
         merger_free(k->of[i].merger);
+    profile_unref(k->alone);
     free(k);
     return r;
 }

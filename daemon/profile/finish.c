@@ -279,6 +279,14 @@ static void finish_meta(struct profile *p, const struct profile *meta)
     p->lost = meta->lost;
 }
 
+void profile_describe(struct profile *p, const struct profile *meta)
+{
+    uint64_t lost = p->lost;
+
+    finish_meta(p, meta);
+    p->lost = lost;
+}
+
 /* Adds warnings about the present state of the record. The warnings are removed from the record
  * afterwards, because a running record changes. */
 static int finish_warnings(struct profile *p, struct record *r)

@@ -384,6 +384,9 @@ static inline bool profile_moment_is_somebodys(uint32_t kind)
 
 /* ---- algebra ---- */
 
+/* Gives @p, which has one owner so far, the facts of *meta that are not derived from samples: the
+ * target, the times, and the events. The events must be those of @p. */
+void profile_describe(struct profile *p, const struct profile *meta);
 /* Moves all times of @p, which has one owner so far, so that it starts at @start_ns of
  * CLOCK_REALTIME. */
 void profile_shift(struct profile *p, uint64_t start_ns);
