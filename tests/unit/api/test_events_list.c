@@ -97,10 +97,18 @@ START_TEST(a_check_that_fails_leaves_no_old_answers)
 }
 END_TEST
 
+static void setup(void)
+{
+    api.checks.asked_ns = 0;
+    asked = asked_of_one = 0;
+    result = 0;
+}
+
 int main(void)
 {
     TCase *tc = tcase_create("events_list");
 
+    tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, one_check_serves_a_second);
     tcase_add_test(tc, a_check_that_fails_leaves_no_old_answers);
     return suite_run_case("events_list", tc);
