@@ -23,7 +23,6 @@ struct kept_event {
 
 struct kept_past {
     struct past_filter *filter;
-    const char *events;
     struct kept_event of[ARRAY_SIZE(KEPT)]; /* .merger NULL: not requested, or no samples yet */
     bool seen;                              /* there was a profile */
     struct profile *alone; /* the only profile so far, which can be the answer as it is; owned */
@@ -35,30 +34,23 @@ static bool is_asked(const char *events, const char *name)
     return events_listed(span_of(events ? events : events_default()->name), name);
 }
 
-/* ---- selecting images ---- */
-
-static bool wants_image(void *cookie, const struct history_image *image)
-{
-    const struct kept_past *k = cookie;
-
-    return past_wants_image(k->filter, image);
-}
+/* ---- selecting ---- */
 
 /* Returns true if a requested event is made from the event @name. */
 static bool wants_event(void *cookie, const char *name)
 {
-    const struct kept_past *k = cookie;
+    const struct past_filter *f = cookie;
 
     for (size_t i = 0; i < ARRAY_SIZE(KEPT); i++) {
         for (size_t of = 0; of < ARRAY_SIZE(KEPT[i].of) && KEPT[i].of[of]; of++) {
-            if (strcmp(KEPT[i].of[of], name) == 0 && is_asked(k->events, KEPT[i].name))
+            if (strcmp(KEPT[i].of[of], name) == 0 && is_asked(f->events, KEPT[i].name))
                 return true;
         }
     }
     return false;
 }
 
-/* Selects all processes with a pid: wants_image() has already chosen the images. Their first
+/* Selects all processes with a pid: past_wants_image() chose the images. Their first
  * samples may lack the service's name. */
 static bool wants_process(void *cookie, const struct profile *p,
                           const struct profile_process *process)
@@ -145,7 +137,7 @@ static bool has_one_event(const struct kept_past *k, const struct profile *p, si
     size_t asked = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(KEPT); i++) {
-        if (!is_asked(k->events, KEPT[i].name))
+        if (!is_asked(k->filter->events, KEPT[i].name))
             continue;
         *ret = i;
         asked++;
@@ -160,7 +152,7 @@ static int kept_add(struct kept_past *k, const struct profile *p)
     for (size_t i = 0; i < ARRAY_SIZE(KEPT) && r == 0; i++) {
         uint32_t bits = bits_of(p, KEPT[i].of);
 
-        if (!bits || !is_asked(k->events, KEPT[i].name))
+        if (!bits || !is_asked(k->filter->events, KEPT[i].name))
             continue;
         if (!k->of[i].merger)
             r = kept_begin(k, i, p, bits);
@@ -239,24 +231,6 @@ static int kept_finish(struct kept_past *k, struct profile **ret)
 
 /* ---- the part ---- */
 
-/* The latest image of the request's single pid. */
-struct last_image {
-    struct past_filter *filter;
-    uint64_t last_ns;
-};
-
-static void see_image(void *cookie, const struct history_image *image)
-{
-    struct last_image *last = cookie;
-    const struct past_program program = past_program_of(image);
-
-    if (image->last_ns <= last->last_ns) /* of two that ended at the same time, the later one is
-                                          * passed first */
-        return;
-    last->last_ns = image->last_ns;
-    past_pin(last->filter, &program);
-}
-
 static const char *length_text(uint64_t resolution_ns)
 {
     return resolution_ns <= HISTORY_MINUTE_NS        ? "minutes"
@@ -302,11 +276,11 @@ void past_history_gaps(const struct history_reach *reach, uint64_t asked_ns, str
 static int pin_last(struct api *api, struct past_filter *f, const struct history_query *q,
                     struct error *err)
 {
-    struct last_image last = { .filter = f };
+    struct past_last_image last = { .filter = f };
 
     if (f->t->pid_count != 1 || f->pid)
         return 0;
-    return history_images(api->engine.history, q, see_image, &last, err);
+    return history_images(api->engine.history, q, past_see_last, &last, err);
 }
 
 int past_history(struct api *api, struct past_filter *f, const char *events, uint64_t from_ns,
@@ -315,8 +289,9 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
 {
     struct history_query q = { .from_ns = from_ns,
                                .to_ns = to_ns,
-                               .wants = wants_image,
+                               .wants = past_wants_of,
                                .wants_event = wants_event,
+                               .cookie = f,
                                .coarsest_ns = f->coarsest_ns,
                                .summed = f->summed };
     struct kept_past *k;
@@ -328,9 +303,8 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
     k = calloc(1, sizeof(*k));
     if (!k)
         return -ENOMEM;
-    q.cookie = k;
+    f->events = events;
     k->filter = f;
-    k->events = events;
     r = pin_last(api, f, &q, err) ?:
         history_read(api->engine.history, &q, kept_profile, k, ret_reach, err) ?:
         kept_finish(k, ret);
@@ -345,24 +319,12 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
 
 /* ---- sums ---- */
 
-/* Selects an image for sums. A row that sums up all other processes of a user cannot be
- * filtered. */
-static bool wants_sums(void *cookie, const struct history_image *image)
-{
-    const struct past_filter *f = cookie;
-    const struct target_selector *t = f->t;
-    bool some =
-        f->seen || f->asked || f->jvm || t->container || t->pod || t->pod_namespace || t->service;
-
-    return (image->host_pid || !some) && past_wants_image(f, image);
-}
-
 int past_sums(struct api *api, struct past_filter *f, const struct time_range *range,
               struct past_sums *sums, struct error *err)
 {
     struct history_query q = { .from_ns = range->from_ns,
                                .to_ns = range->to_ns,
-                               .wants = wants_sums,
+                               .wants = past_wants_sums,
                                .cookie = f,
                                .coarsest_ns = sums->coarsest_ns };
     int r;
@@ -375,14 +337,6 @@ int past_sums(struct api *api, struct past_filter *f, const struct time_range *r
     return r;
 }
 
-static void see_range(void *cookie, const struct history_image *image)
-{
-    struct time_range *seen = cookie;
-
-    seen->from_ns = seen->to_ns ? MIN(seen->from_ns, image->first_ns) : image->first_ns;
-    seen->to_ns = MAX(seen->to_ns, image->last_ns);
-}
-
 struct time_range past_known_time(struct api *api, const struct target_selector *t)
 {
     struct past_filter filter;
@@ -392,7 +346,7 @@ struct time_range past_known_time(struct api *api, const struct target_selector 
     if (!api->engine.history)
         return seen;
     if (past_filter_init(t, &filter, NULL) == 0)
-        history_images(api->engine.history, &q, see_range, &seen, NULL);
+        history_images(api->engine.history, &q, past_see_range, &seen, NULL);
     past_filter_deinit(&filter);
     return seen;
 }

@@ -25,6 +25,7 @@ struct past_filter {
     bool stored;                      /* images are of stored captures */
     uint64_t coarsest_ns;             /* as in struct history_query */
     bool summed;                      /* as in struct history_query */
+    const char *events;               /* events to read of the history; NULL: the default */
 };
 
 /* The recorder's part of a range, and where it takes over from the history. */
@@ -136,6 +137,17 @@ size_t past_place_find(struct past_place *list, size_t *count, size_t max,
 struct history_place past_place_of(const struct process *p, char name[PAST_NAME_BYTES]);
 /* Returns whether @f may select samples of @image. */
 bool past_wants_image(const struct past_filter *f, const struct history_image *image);
+/* Does the same for sums. A row that sums up all other processes of a user cannot be filtered. */
+bool past_wants_sums(void *cookie, const struct history_image *image);
+/* Pins the image at @filter if it is later than those before it. @cookie: a struct
+ * past_last_image. */
+struct past_last_image {
+    struct past_filter *filter;
+    uint64_t last_ns; /* CLOCK_REALTIME */
+};
+void past_see_last(void *cookie, const struct history_image *image);
+/* Widens the struct time_range at @cookie by the time of @image (CLOCK_REALTIME). */
+void past_see_range(void *cookie, const struct history_image *image);
 /* Implements the callback of struct history_query; @cookie is the filter. */
 bool past_wants_of(void *cookie, const struct history_image *image);
 /* Returns the time from the first minute to the last in which the history has a JVM of @t

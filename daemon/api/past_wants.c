@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which images of the history a request wants: by who may see them, by name and by place. */
+/* The images of the history that a request wants: by who may see them, by name, place and time. */
 #include "api/past_impl.h"
 
 #include "base/shares.h"
@@ -127,4 +127,34 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
 bool past_wants_of(void *cookie, const struct history_image *image)
 {
     return past_wants_image(cookie, image);
+}
+
+void past_see_last(void *cookie, const struct history_image *image)
+{
+    struct past_last_image *last = cookie;
+    const struct past_program program = past_program_of(image);
+
+    if (image->last_ns <= last->last_ns) /* of two that ended at the same time, the later one is
+                                          * passed first */
+        return;
+    last->last_ns = image->last_ns;
+    past_pin(last->filter, &program);
+}
+
+void past_see_range(void *cookie, const struct history_image *image)
+{
+    struct time_range *seen = cookie;
+
+    seen->from_ns = seen->to_ns ? MIN(seen->from_ns, image->first_ns) : image->first_ns;
+    seen->to_ns = MAX(seen->to_ns, image->last_ns);
+}
+
+bool past_wants_sums(void *cookie, const struct history_image *image)
+{
+    const struct past_filter *f = cookie;
+    const struct target_selector *t = f->t;
+    bool some =
+        f->seen || f->asked || f->jvm || t->container || t->pod || t->pod_namespace || t->service;
+
+    return (image->host_pid || !some) && past_wants_image(f, image);
 }
