@@ -60,7 +60,7 @@ static int32_t generate(jvmti_env *env, int32_t event)
 }
 
 /* Ends the session: turns events off, gives capabilities back, unmaps the file. With the lock held.
- * Threads that enter a callback now find no session. */
+ * Threads that enter a callback after this find no session. */
 static void end_session(uint32_t state)
 {
     jvmti_env *env = session.env;
@@ -100,8 +100,8 @@ static uint64_t event_time_ns(int is_load)
     return session.now_ns;
 }
 
-/* Begins an event. Returns 1 with the lock held if the event is of our session; its time is
- * *ret_now. */
+/* Begins an event. Returns 1 with the lock held, and the time in *ret_now, if the event belongs to
+ * our session. */
 static int enter(jvmti_env *env, int is_load, uint64_t *ret_now)
 {
     struct stream_header *h;
@@ -219,7 +219,7 @@ static jvmti_env *begin(jvmti_vm *vm, struct stream_header *h)
     session.until_clock = 0;
     session.loads = 0;
     memset(session.recent, 0, sizeof(session.recent));
-    /* Faults the pages in by one call, rather than one by one. */
+    /* Faults all pages in by one call. */
     raw3(SYS_madvise, h, STREAM_RING_AT + FIRST_BYTES, MADVISE_POPULATE_WRITE);
     add = jvmti_function(env, JVMTI_ADD_CAPABILITIES);
     r = add(env, &caps);
@@ -252,7 +252,8 @@ static int32_t replay(jvmti_env *env, uint32_t options, uint32_t *ret_step)
     if (r == 0)
         r = set_event(env, JVMTI_ENABLE_EVENT, JVMTI_COMPILED_METHOD_UNLOAD);
     if (r == 0 && options & STREAM_OPTION_STUBS) {
-        /* Only replayed ones are taken: later events come from threads that must not wait. */
+        /* Takes only replayed events of this kind: later ones come from threads that must not
+         * wait. */
         r = set_event(env, JVMTI_ENABLE_EVENT, JVMTI_DYNAMIC_CODE_GENERATED);
         if (r == 0)
             r = generate(env, JVMTI_DYNAMIC_CODE_GENERATED);
@@ -276,15 +277,14 @@ EXPORT int32_t Agent_OnAttach(jvmti_vm *vm, char *options, void *reserved)
 
     (void)reserved;
     if (!h)
-        return 0; /* flamed sees that the file was not opened */
+        return 0; /* flamed sees from the file that it was not opened */
     if (h->options & STREAM_OPTION_SAMPLES) {
         alloc_begin(vm, h);
         return 0;
     }
     lock_session();
     if (session.env)
-        end_session(STREAM_ENDED); /* the session of a flamed that is gone, or that gave up
-                                    * waiting */
+        end_session(STREAM_ENDED); /* the session of a flamed that is gone or gave up */
     env = begin(vm, h);
     once = env ? h->options & STREAM_OPTION_ONCE : 0;
     r = env ? (int32_t)h->options : 0;

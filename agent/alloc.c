@@ -18,9 +18,9 @@
 #define INTERVAL_MIN UINT32_C(1024)
 #define INTERVAL_MAX (UINT32_C(1) << 30)
 #define WINDOW_NS UINT64_C(100000000)
-#define WINDOW_EVENTS 100u /* 1,000 a second: above it the interval doubles */
-#define WINDOW_FEW 45u     /* below it the interval halves, down to the asked one */
-#define BUSY_LOOKS 100u    /* tries to find no other thread busy */
+#define WINDOW_EVENTS 100u /* events a window; with more, the interval doubles */
+#define WINDOW_FEW 45u     /* with fewer, the interval halves, down to the requested one */
+#define BUSY_LOOKS 100u    /* tries to become the busy thread */
 #define BUSY_LOOK_NS 20000000
 
 /* Guarded by lock, except kept. JVMTI and JNI are called without the lock: a thread that is
@@ -29,18 +29,19 @@ static struct {
     uint32_t lock;
     uint32_t busy;   /* 1: a thread begins or ends the session, or changes its interval */
     jvmti_env *env;  /* NULL: no session */
-    jvmti_env *kept; /* for the next session (see agent.c); only the busy thread uses it */
+    jvmti_env *kept; /* kept for the next session (see agent.c); only the busy thread uses it */
     struct stream_header *header;
     uint32_t asked, interval; /* bytes */
     uint64_t window_ns;       /* when the window began */
-    uint32_t in_window;       /* events in it */
+    uint32_t in_window;       /* events in the window */
     struct live *live;        /* NULL: objects are not followed */
-    uint32_t live_no;         /* number of that table: changes when the table goes */
+    uint32_t live_no;         /* number of that table; changes when the table is removed */
 } sampling;
 
 /* The function that is probed: one instruction that the kernel can emulate, and a return. On x86-64
- * it is no no-op of five bytes: newer kernels turn a probe there into a call, and map a page for it
- * that stays. It has an unwind entry, by which flamed-broker checks the place. */
+ * the instruction must not be a no-op of five bytes. Newer kernels would turn a probe there into a
+ * call, and map a page for it that stays. It has an unwind entry, by which flamed-broker checks the
+ * place. */
 void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval, uint64_t id);
 #if defined(__x86_64__)
 #define DO_NOTHING                                                                                 \
@@ -68,7 +69,7 @@ static int32_t set_interval(jvmti_env *env, uint32_t bytes)
     return f(env, (int32_t)bytes);
 }
 
-/* Returns the interval that flamed asks for, within bounds: the JVM can write that field. */
+/* Returns the interval that flamed requests, within bounds, as the JVM can write that field. */
 static uint32_t asked_interval(const struct stream_header *h)
 {
     uint64_t bytes = __atomic_load_n(&h->interval, __ATOMIC_RELAXED);
@@ -95,8 +96,8 @@ static void set_busy(uint32_t busy)
     lock_drop(&sampling.lock);
 }
 
-/* Makes the caller the busy thread. Returns 0 if another one is busy for too long, such as a
- * suspended one. */
+/* Makes the caller the busy thread. Returns 0 if another thread stays busy for too long, such as a
+ * suspended thread. */
 static int wait_busy(void)
 {
     const struct {
@@ -113,7 +114,7 @@ static int wait_busy(void)
         if (!was)
             return 1;
         raw4(SYS_futex, &sampling.busy, FUTEX_WAIT_PRIVATE, 1,
-             &look); /* JVMs themselves make this call, so no filter forbids it */
+             &look); /* no filter of system calls forbids this, as JVMs make this call themselves */
     }
     return 0;
 }
@@ -164,7 +165,7 @@ static void fail(struct stream_header *h, uint32_t step, int32_t code)
 }
 
 /* Ends a detached session: turns its event off, gives the capability back and resets the interval.
- * Threads that enter the callback now find no session. By the busy thread. */
+ * Threads that enter the callback after this find no session. By the busy thread. */
 static void turn_off(jvmti_env *env)
 {
     set_event(env, JVMTI_DISABLE_EVENT, JVMTI_SAMPLED_OBJECT_ALLOC);
@@ -210,7 +211,8 @@ static void change_interval(jvmti_env *env, struct stream_header *h, uint32_t by
 }
 
 /* Sweeps a part of the table at an event, and takes a place for its object. Makes the table when
- * flamed asks for it; returns it for live_end() when flamed no longer does. With the lock held. */
+ * flamed requests it. When flamed no longer does, returns the table for live_end(). With the lock
+ * held. */
 static struct live *look_at_live(struct stream_header *h, uint64_t bytes, uint32_t interval,
                                  struct live_turn *ret)
 {
@@ -248,7 +250,8 @@ static uint32_t follow(const jni_env *jni, jni_ref object, const struct live_tur
 }
 
 /* The callback. The JVM calls it in the thread that allocates, in several at once. @object, @klass:
- * handles. The JVM has already picked the thread's next object, by the interval before a change. */
+ * handles. The JVM has already picked the thread's next object, by the interval from before this
+ * event changes it. */
 static void on_sampled(jvmti_env *env, const jni_env *jni, const void *thread, jni_ref object,
                        const void *klass, int64_t bytes)
 {
@@ -299,7 +302,7 @@ static void on_sampled(jvmti_env *env, const jni_env *jni, const void *thread, j
     flamed_agent_sampled(klass, (uint64_t)bytes, interval, id);
 }
 
-/* Makes the session, still without its event. Returns its environment, or NULL. By the busy
+/* Makes the session, but does not turn on its event. Returns its environment, or NULL. By the busy
  * thread. */
 static jvmti_env *prepare(jvmti_vm *vm, struct stream_header *h)
 {
@@ -381,7 +384,8 @@ void alloc_begin(jvmti_vm *vm, struct stream_header *h)
         fail(h, STREAM_STEP_BUSY, 0);
         return;
     }
-    other = end_session(vm); /* the session of a flamed that is gone, or gave up waiting */
+    other =
+        end_session(vm); /* the session of an earlier flamed, which is gone or gave up waiting */
     if (other)
         leave(other, STREAM_ENDED);
     env = prepare(vm, h);

@@ -2,8 +2,8 @@
 /* Writes compiled code: its address, and its methods at each pc. */
 #include "agent/session.h"
 
-#define PCS_MAX 65536 /* of one piece of code */
-#define FRAMES_MAX 64 /* at one pc */
+#define PCS_MAX 65536 /* pcs of one piece of code */
+#define FRAMES_MAX 64 /* frames at one pc */
 
 static const struct jvmti_inline *inline_record(const void *info)
 {

@@ -57,5 +57,6 @@ static inline int32_t set_event(jvmti_env *env, int32_t mode, int32_t event)
 
 /* ---- alloc.c ---- */
 
-/* Begins to sample allocation, in place of an earlier such session. Takes the mapping @h. */
+/* Begins a session that samples allocation. It replaces an earlier session of this kind. Takes the
+ * mapping @h. */
 void alloc_begin(jvmti_vm *vm, struct stream_header *h);

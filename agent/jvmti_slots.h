@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef void *jvmti_env; /* points to a pointer to the function table */
-typedef void *jvmti_vm;  /* a JavaVM: the same */
+typedef void *jvmti_vm;  /* a JavaVM: also points to a pointer to a function table */
 typedef void *jvmti_id;  /* jmethodID, jclass: opaque */
 
 /* Functions: 1-based positions in the table. */
@@ -32,7 +32,7 @@ enum jvmti_slot {
 
 #define JVMTI_VM_GET_ENV 6 /* 0-based, in the JavaVM's table */
 
-/* Functions of JNI: 0-based positions in the table. The numbers never change, either. */
+/* Functions of JNI: 0-based positions in the table, which never change. */
 enum jni_slot {
     JNI_EXCEPTION_CLEAR = 17,
     JNI_NEW_WEAK_GLOBAL_REF = 226,
@@ -51,15 +51,15 @@ enum jvmti_event {
     JVMTI_DYNAMIC_CODE_GENERATED = 70,
     JVMTI_SAMPLED_OBJECT_ALLOC = 86, /* JDK 11 and up */
 };
-#define JVMTI_EVENT_FIRST 50 /* the first in the table of callbacks */
+#define JVMTI_EVENT_FIRST 50 /* the number of the first event in the table of callbacks */
 
-/* Bits of the capabilities, 128 in all. Lines and file names are always available (HotSpot:
- * "always" capabilities): asking for them does not change how code runs. */
+/* Bits of the capabilities, 128 in all. HotSpot always has lines and file names ("always"
+ * capabilities), so that requesting them does not change how code runs. */
 #define JVMTI_CAP_SOURCE_FILE_NAME 11
 #define JVMTI_CAP_LINE_NUMBERS 12
 #define JVMTI_CAP_COMPILED_METHOD_LOAD 27
 #define JVMTI_CAP_SAMPLED_OBJECT_ALLOC 43
-#define JVMTI_ERROR_NOT_AVAILABLE 98 /* of capabilities: one agent has them alone */
+#define JVMTI_ERROR_NOT_AVAILABLE 98 /* another agent has these capabilities */
 struct jvmti_capabilities {
     uint32_t bits[4];
 };

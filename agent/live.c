@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of weak references. A sweep goes round: each event checks a few places and frees those
- * with dead objects. If the table is full of live objects, the threshold doubles, until it is at
- * least twice the weight of half of the objects. The sweep then drops objects at random, so that
- * each stays with the chance that the new threshold gives it, and stops when it has a free place.
- * So each object left was kept with a known chance, and each new one finds a place.
+ * The table of weak references. A sweep goes round the table: each event checks a few places, and
+ * frees places with dead objects. If the table is full of live objects, the threshold doubles,
+ * until it is at least twice the weight of half of the objects. The sweep then drops objects at
+ * random, so that each stays with the chance that the new threshold gives it. It stops when it has
+ * a free place. So each remaining object was kept with a known chance, and each new object finds a
+ * place.
  */
 #include "agent/live.h"
 
@@ -12,14 +13,13 @@
 
 #include <sys/mman.h>
 
-#define VISITS 8u /* places checked at each event; more if the table is full, until one is free */
+#define VISITS 8u /* places checked at each event; more in a full table, until one is free */
 #define THRESHOLD_MAX (UINT64_C(1) << 40)
 
 _Static_assert(VISITS + 1 <= LIVE_GONE_MAX, "each visit takes out one at most");
 
 struct place {
-    jni_ref ref;                /* NULL: free, or reserved by an event that makes its reference
-                                 * now */
+    jni_ref ref; /* NULL: the place is free, or reserved by an event that is making the reference */
     uint64_t stands, threshold; /* bytes */
     uint32_t id;
 };
@@ -88,7 +88,7 @@ static uint64_t next_random(struct live *l)
     return x ^ x >> 31;
 }
 
-/* True with a chance of @part / @whole. */
+/* Returns 1 with a chance of @part / @whole, else 0. */
 static int draw(struct live *l, uint64_t part, uint64_t whole)
 {
     return part >= whole || next_random(l) % whole < part;
@@ -132,8 +132,8 @@ static void visit(struct live *l, struct stream_header *h, struct live_turn *t)
     }
     if (p->threshold == l->threshold)
         return;
-    /* It was kept with the chance stands / threshold; now it needs the smaller chance of the new
-     * threshold. */
+    /* The object was kept with the chance stands / threshold. Draw again, so that it stays with the
+     * smaller chance of the new threshold. */
     if (!draw(l, p->stands > p->threshold ? p->stands : p->threshold, l->threshold)) {
         take_out(l, h, slot, t);
         return;
@@ -142,7 +142,7 @@ static void visit(struct live *l, struct stream_header *h, struct live_turn *t)
     __atomic_store_n(&published(h, slot)->threshold, p->threshold, __ATOMIC_RELEASE);
 }
 
-/* Returns how many objects have at most even chances to stay with a threshold of @bytes. */
+/* Returns how many objects have a chance of at most one half to stay with a threshold of @bytes. */
 static uint32_t halved_by(const struct live *l, uint64_t bytes)
 {
     uint32_t n = 0;
@@ -152,7 +152,7 @@ static uint32_t halved_by(const struct live *l, uint64_t bytes)
     return n;
 }
 
-/* Raises the threshold, once the sweep has checked all places with the present one. */
+/* Raises the threshold, once the sweep has checked all places with the current threshold. */
 static void raise(struct live *l, uint32_t interval)
 {
     uint64_t next = l->threshold > interval ? l->threshold : interval;

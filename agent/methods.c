@@ -2,8 +2,8 @@
 /* Numbers methods for flamed, and asks the JVM once for the names of each. */
 #include "agent/session.h"
 
-#define PROBES_MAX 1024u /* slots tried for one method; a few at three quarters full */
-#define LINES_MAX 4096u  /* of one method */
+#define PROBES_MAX 1024u /* slots tried for one method; a few suffice at three quarters full */
+#define LINES_MAX 4096u  /* lines of one method */
 
 static void release(jvmti_env *env, void *p)
 {
@@ -13,7 +13,7 @@ static void release(jvmti_env *env, void *p)
         f(env, p);
 }
 
-/* The names of a method by the JVM; NULL: it gives none. */
+/* The names that the JVM gives for a method; NULL: none. */
 struct names {
     char *class_name, *name, *signature, *file;
     struct jvmti_line *lines;
@@ -101,7 +101,7 @@ static int write_method(jvmti_env *env, jvmti_id method, uint32_t id, uint64_t t
     return m != NULL;
 }
 
-/* Returns the slot of a method, or the free one where it belongs. NULL: the table is full. */
+/* Returns the slot of a method, or the free slot where it belongs. NULL: the table is full. */
 static struct slot *find(jvmti_id method)
 {
     uint64_t key = (uint64_t)(uintptr_t)method;
@@ -116,7 +116,7 @@ static struct slot *find(jvmti_id method)
     return NULL;
 }
 
-/* Returns the cache entry for a method. The same few methods come again and again. */
+/* Returns the cache entry for a method. Events mostly repeat the same few methods. */
 static struct slot *recent(jvmti_id method)
 {
     return &session.recent[((uintptr_t)method >> 3) & (RECENT_METHODS - 1)];

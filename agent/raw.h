@@ -49,7 +49,7 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f)
 #define raw4(n, a, b, c, d) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define raw5(n, a, b, c, d, e) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 
-/* Functions that compilers call by themselves; hidden. The including file is built with
+/* Functions that compilers call without being asked to; hidden. The including file is built with
  * -fno-builtin -fno-tree-loop-distribute-patterns, so that they do not become calls to
  * themselves. */
 __attribute__((unused, visibility("hidden"))) void *memcpy(void *to, const void *from, size_t n);
@@ -63,7 +63,7 @@ void *memcpy(void *to, const void *from, size_t n)
     const char *f = from;
 
     for (; n >= sizeof(uint64_t); n -= sizeof(uint64_t)) {
-        __builtin_memcpy(t, f, sizeof(uint64_t)); /* a fixed size becomes two instructions */
+        __builtin_memcpy(t, f, sizeof(uint64_t)); /* a fixed size makes two instructions */
         t += sizeof(uint64_t);
         f += sizeof(uint64_t);
     }

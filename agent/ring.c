@@ -17,7 +17,7 @@ void *reserve(uint32_t bytes, uint16_t kind, uint16_t flags, uint64_t time_ns)
         h->dropped++;
         return NULL;
     }
-    if (pad) { /* at least 8 bytes: everything is a multiple of 8 */
+    if (pad) { /* at least 8 bytes, as all sizes are multiples of 8 */
         r = (struct stream_record *)(session.ring + at);
         r->bytes = (uint32_t)pad;
         r->kind = STREAM_PAD;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The session that the files of the agent share, one at a time; its memory is flamed's file.
- * agent.c begins and ends it and handles the JVM's events; ring.c writes records; methods.c names
- * methods, once each; code.c writes compiled code. All functions except those of agent.c are called
- * with the lock held.
+ * The session that the files of the agent share. There is one at a time, and its memory is flamed's
+ * file. agent.c begins and ends it and handles the JVM's events. ring.c writes records, methods.c
+ * names each method once, and code.c writes compiled code. All functions except those of agent.c
+ * are called with the lock held.
  */
 #pragma once
 
@@ -27,10 +27,10 @@ struct session {
     struct stream_header *header;
     struct slot *table;
     char *ring;
-    uint64_t head; /* of the ring. The file's copy is only written, never read: others may write
-                    * to it */
+    uint64_t head; /* head of the ring. The copy in the file is only written, never read, as others
+                      may write to it */
     uint32_t method_count;
-    uint32_t until_clock; /* replayed events that still take now_ns */
+    uint32_t until_clock; /* further replayed events that use now_ns */
     uint64_t now_ns;      /* the time of the last event */
     uint64_t loads;
     struct slot recent[RECENT_METHODS]; /* cache of the table, by the method's address */
@@ -58,6 +58,6 @@ uint32_t known(jvmti_id method);
 
 /* ---- code.c ---- */
 
-/* Writes the record of compiled code, @info: as in the event, and of the methods in it. */
+/* Writes the records of compiled code and of the methods in it. @info: as in the event. */
 void write_load(jvmti_env *env, jvmti_id method, const char *code, int32_t code_bytes,
                 const void *info, uint64_t time_ns);

@@ -10,7 +10,7 @@
  *   STREAM_RING_AT    a ring of records, read and written at counters modulo its size
  *
  * A record begins at a multiple of 8, lies in one piece and has a struct stream_record in front.
- * Where the rest of the ring is too short for one, a STREAM_PAD fills it. When there is no room,
+ * If the rest of the ring is too short for a record, a STREAM_PAD fills it. When there is no room,
  * records are dropped and counted; the JVM never waits. Native byte order: both ends are one
  * machine. Times are nanoseconds of the host's CLOCK_MONOTONIC.
  */
@@ -37,16 +37,16 @@
 enum stream_state {
     STREAM_IDLE = 0,      /* the agent has not opened the file */
     STREAM_REPLAYING = 1, /* code compiled so far is being written */
-    STREAM_STREAMING = 2, /* that is done; new events follow */
+    STREAM_STREAMING = 2, /* all earlier code is written; new events follow */
     STREAM_ENDED = 3,     /* events are off, capabilities given back */
-    STREAM_FAILED = 4,    /* step and code say why */
+    STREAM_FAILED = 4,    /* members `step` and `code` have the reason */
 };
 
 /* The step at which the agent failed. */
 enum stream_step {
     STREAM_STEP_NONE = 0,
-    STREAM_STEP_ENVIRONMENT = 1,  /* code: of JavaVM.GetEnv */
-    STREAM_STEP_CAPABILITIES = 2, /* from here on: a jvmtiError */
+    STREAM_STEP_ENVIRONMENT = 1,  /* code: result of JavaVM.GetEnv */
+    STREAM_STEP_CAPABILITIES = 2, /* code, from this step on: a jvmtiError */
     STREAM_STEP_CALLBACKS = 3,
     STREAM_STEP_EVENTS = 4,
     STREAM_STEP_REPLAY = 5,
@@ -69,7 +69,7 @@ struct stream_header {
     uint8_t pad1[40];
     /* Written by flamed. */
     uint64_t tail;     /* bytes read so far */
-    uint64_t lease_ns; /* host time: at the first event after it the agent ends */
+    uint64_t lease_ns; /* host time; the agent ends at the first event after it */
     uint32_t stop;     /* 1: the agent ends at the next event */
     uint32_t live;     /* 1: the agent follows the objects of its samples */
     uint64_t interval; /* bytes between two samples of allocation, on average; 0: 512 KiB */
@@ -83,11 +83,11 @@ struct stream_header {
     uint64_t dropped;      /* records dropped for want of room */
     uint64_t events;       /* callbacks so far */
     uint64_t replayed;     /* loads when the state became STREAM_STREAMING */
-    uint64_t replay_ns;    /* how long that took */
-    uint64_t interval_now; /* interval, or more to limit the rate of samples */
+    uint64_t replay_ns;    /* time that the replay took */
+    uint64_t interval_now; /* `interval`, or more to limit the rate of samples */
     /* Followed objects. */
-    uint32_t live_dead;   /* the id of the newest one that was found dead; 0: none */
-    uint32_t live_held;   /* present weak references */
+    uint32_t live_dead;   /* id of the newest object that was found dead; 0: none */
+    uint32_t live_held;   /* number of current weak references */
     uint64_t live_missed; /* samples that found no place or no memory */
     uint8_t pad3[48];
 };
@@ -95,14 +95,14 @@ _Static_assert(sizeof(struct stream_header) == 256, "four cache lines, no paddin
 
 /*
  * An object followed by a weak reference. The agent has its own list and reads nothing here. The
- * object was kept with the chance max(bytes, interval) / threshold, or certainly if that is over 1.
- * The id is written last, and removed before the reference is deleted.
+ * object was kept with the chance max(bytes, interval) / threshold; if that is over 1, with
+ * certainty. The id is written last, and removed before the reference is deleted.
  */
 struct stream_live {
     uint64_t ref; /* address of the word that the collector clears, with some low bits */
     uint64_t bytes;
     uint64_t threshold; /* bytes */
-    uint32_t id;        /* 1, 2, ..., and round again; 0: no object */
+    uint32_t id;        /* 1, 2, ..., and again from 1; 0: no object */
     uint32_t interval;  /* bytes between two samples when this one was taken */
 };
 _Static_assert(sizeof(struct stream_live) == 32 &&
@@ -122,12 +122,12 @@ enum stream_kind {
 };
 
 enum stream_flag {
-    STREAM_FLAG_REPLAYED = 1, /* it happened before the time in the record */
-    STREAM_FLAG_CUT = 2,      /* without debug information: the record would be too long */
+    STREAM_FLAG_REPLAYED = 1, /* the event happened before the time in the record */
+    STREAM_FLAG_CUT = 2,      /* debug information was left out: the record would be too long */
 };
 
 struct stream_record {
-    uint32_t bytes; /* with this struct, a multiple of 8 */
+    uint32_t bytes; /* size with this struct; a multiple of 8 */
     uint16_t kind, flags;
     uint64_t time_ns;
 };
@@ -157,7 +157,7 @@ struct stream_load {
 /* A range of code, by the offset of its end, as in HotSpot. An interrupted pc belongs to the first
  * range that ends after it. */
 struct stream_pc {
-    uint32_t offset; /* from the address of the code */
+    uint32_t offset; /* offset from the address of the code */
     uint32_t frame_count;
 };
 struct stream_frame { /* innermost first */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of attaching: what it works with, the present attaches and the results of earlier ones.
- * An engine has one; thread: the engine's. */
+/* The state of attaching: the parts that it uses, the current attaches, and the results of earlier
+ * ones. Each engine has one. Thread: the engine's. */
 #pragma once
 
 #include "attach/backoff.h"
@@ -14,10 +14,9 @@ struct attachment;
 
 /* How an attach ended: a step (enum attach_step) or one of these. */
 enum attach_end {
-    ATTACH_END_REFUSED = ATTACH_STEP_END, /* by the JVM, in its answer */
+    ATTACH_END_REFUSED = ATTACH_STEP_END, /* the JVM refused it in its answer */
     ATTACH_END_PREFLIGHT,                 /* not begun: the preflight found an obstacle */
-    ATTACH_END_OWNER,                     /* not begun: its owner still holds processes of
-                                           * earlier attaches */
+    ATTACH_END_OWNER, /* not begun: processes of the owner's earlier attaches still exist */
     ATTACH_ENDS,
 };
 
@@ -26,8 +25,8 @@ struct attaching {
     struct discover *discover;      /* borrowed */
     int proc_fd;                    /* borrowed: a directory fd of /proc */
     bool allow_injection;           /* attach to JVMs where a request asks for it */
-    bool allow_mounts;              /* and mount in their containers if no other way works */
-    struct attachment *attachments; /* list of those that captures want */
+    bool allow_mounts;              /* also mount in their containers if no other way works */
+    struct attachment *attachments; /* list of the attaches that captures want */
     struct backoff backoff;
     _Atomic uint64_t ended[ATTACH_ENDS]; /* thread: any */
 };

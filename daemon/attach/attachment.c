@@ -11,20 +11,20 @@
 
 #define PERFMAP_READ_MAX ((size_t)64 << 20)
 #define PERFMAP_NAMES_MAX ((size_t)64 << 20)
-#define AGAIN_NS (250 * NSEC_PER_MSEC) /* between two preflights */
-#define JDK_STUBS_MIN 17 /* stub names by DynamicCodeGenerated crash JDKs before (JDK-8212155) */
+#define AGAIN_NS (250 * NSEC_PER_MSEC) /* time between two preflights */
+#define JDK_STUBS_MIN 17               /* older JDKs crash by DynamicCodeGenerated (JDK-8212155) */
 
 struct attachment {
     struct attachment *next;
     struct proc_id id;
     uint32_t mode;     /* ATTACH_LOAD or ATTACH_PERFMAP */
-    uint64_t interval; /* of samples of allocation, in bytes; 0: the agent reports code */
+    uint64_t interval; /* bytes between samples of allocation; 0: the agent reports code */
     struct attach_way way;
     struct attach_places places;
     unsigned users;
     unsigned live_users; /* users for which the agent follows objects */
     enum attachment_state state;
-    uint64_t again_ns; /* when planned: the earliest time of the next try */
+    uint64_t again_ns; /* ATTACHMENT_PLANNED: the earliest time of the next try */
     int result_fd, out_fd;
     struct stream *stream;
     struct symbol_table text;
@@ -121,7 +121,7 @@ void attachment_interval(const struct attachment *a, uint64_t *ret_asked, uint64
     *ret_now = a->stream ? stream_status(a->stream).interval : 0;
 }
 
-/* Ends our agent in the JVM and notes that. */
+/* Ends our agent in the JVM, and stores that in at->backoff. */
 static void leave(struct attaching *at, struct attachment *a)
 {
     if (a->stream)
@@ -270,7 +270,7 @@ int attachment_read_text(int fd, struct symbol_table *ret)
     symbol_builder_init(&b, PERF_MAP_ENTRIES_MAX, PERFMAP_NAMES_MAX);
     lseek(fd, 0, SEEK_SET);
     r = buf_read_fd(&text, fd);
-    if (r == 0 || r == -EFBIG) /* the part that fitted is used */
+    if (r == 0 || r == -EFBIG) /* -EFBIG: use the part that fitted */
         n = perf_map_parse((struct span){ text.p, text.n }, &b);
     if (n < 0 || (r < 0 && r != -EFBIG))
         return n < 0 ? (int)n : r;

@@ -12,18 +12,19 @@
 enum attachment_state {
     ATTACHMENT_PLANNED,   /* begins when the JVM is old enough and its turn has come */
     ATTACHMENT_ATTACHING, /* the broker has begun it */
-    ATTACHMENT_READY,     /* the code compiled so far is known; an agent reports on */
+    ATTACHMENT_READY,     /* the code compiled so far is known; an agent reports further code */
     ATTACHMENT_FAILED,    /* attachment_problem() says why */
 };
 
 struct attachment;
 
-/* Plans an attach to @p, or shares one that is under way. NULL: no memory. Each take is released
- * once. */
+/* Plans an attach to @p, or shares one that is under way. NULL: no memory. Release the result once
+ * for each call. */
 struct attachment *attachment_take(struct attaching *at, const struct process *p, uint32_t mode);
 struct attachment *attachment_release(struct attaching *at, struct attachment *a);
-/* Takes one by an agent that samples allocation every @interval bytes, or more often if another
- * wants that. It is loaded as a memory file, and in no other way: only there a probe is put. */
+/* Plans or shares an attach of an agent that samples allocation every @interval bytes, or more
+ * often if another capture wants that. This agent is only loaded from a memory file, as flamed
+ * probes no other file. */
 struct attachment *attachment_take_sampling(struct attaching *at, const struct process *p,
                                             uint64_t interval);
 /* Makes a sampling agent follow its objects, until attachment_leave_live(). */
@@ -37,14 +38,14 @@ bool attachment_live(struct attachment *a, struct stream_live *ret,
 void attachment_interval(const struct attachment *a, uint64_t *ret_asked, uint64_t *ret_now);
 /* Returns the present attach to @id by an agent that reports code; NULL: none. */
 struct attachment *attachment_find(struct attaching *at, const struct proc_id *id);
-/* Takes each attach a step further. Call it at each tick. */
+/* Advances each attach by a step. Call it at each tick. */
 void attachments_poll(struct attaching *at, uint64_t now_ns);
 
-/* Returns its state. */
+/* Returns the state of @a. */
 enum attachment_state attachment_state(const struct attachment *a);
-/* Returns a sentence with its remedy. Points into @a. */
+/* Returns why @a has failed, as a sentence with the remedy. Points into @a. */
 const struct error *attachment_problem(const struct attachment *a);
-/* Return the code map or the JVM's own perf map; point into @a. NULL: it has the other one, or none
+/* Return the code map or the JVM's own perf map; point into @a. NULL: @a has the other map, or none
  * yet. */
 struct code_map *attachment_map(const struct attachment *a);
 struct symbol_table *attachment_text(struct attachment *a);

@@ -12,13 +12,13 @@
  * CRASH_PERHAPS_NS: an end that may be a crash counts this soon after an attach. */
 #define CRASH_NS (60 * NSEC_PER_SEC)
 #define CRASH_PERHAPS_NS (10 * NSEC_PER_SEC)
-/* How often, and for how long, the broker is asked how a process ended that the kernel is still
- * freeing. */
+/* How often, and for how long, flamed queries the broker how a process ended while the kernel is
+ * still freeing it. */
 #define CLEARING_LOOK_NS NSEC_PER_SEC
 #define CLEARING_NS (60 * NSEC_PER_SEC)
 
-/* Writes what a restarted JVM has in common with @p, also in a new pod or container: those have
- * other names. */
+/* Writes the text that @p and its restarted JVM have in common. It leaves out names of pod and
+ * container, which change. */
 static void like_of(const struct process *p, char *buf, size_t size)
 {
     const char *where = p->container.pod_namespace[0] ? p->container.pod_namespace
@@ -110,7 +110,7 @@ void backoff_end(struct backoff *b, const struct proc_id *id)
         e->ended_ns = clock_monotonic_ns();
 }
 
-/* Returns whether @signal is one of a crash: abort() by the JVM, or a fault that it did not handle.
+/* Returns whether @signal means a crash: abort() by the JVM, or a fault that it did not handle.
  * SIGKILL and SIGTERM stop containers and do not count. */
 static bool is_crash(int signal)
 {
@@ -118,8 +118,8 @@ static bool is_crash(int signal)
            signal == SIGFPE || signal == SIGTRAP || signal == SIGSYS;
 }
 
-/* Returns whether @status is 1: a JVM that crashes without a core ends so, but other programs,
- * too. */
+/* Returns whether @status is 1: a JVM that crashes without a core ends so, but so do other
+ * programs. */
 static bool is_perhaps_crash(int status)
 {
     return WIFEXITED(status) && WEXITSTATUS(status) == 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The results of earlier attaches. After each failure the next attach to that JVM is put off for
- * longer. If a JVM crashed with our agent in it, flamed never attaches again to a JVM that is like
- * it. Thread: the engine's.
+ * longer. If a JVM crashed with our agent in it, flamed never attaches again to that JVM's restarts
+ * (`like`). Thread: the engine's.
  */
 #pragma once
 
@@ -14,17 +14,17 @@
 struct backoff_entry {
     struct proc_id id;
     char like[320];    /* the text that is the same after a restart */
-    uint64_t begun_ns; /* the last attach; 0: a free entry */
+    uint64_t begun_ns; /* time of the last attach; 0: a free entry */
     uint64_t ended_ns; /* when our agent got the order to end; UINT64_MAX: not yet */
     uint64_t again_ns; /* the earliest time of the next attach */
     unsigned failures;
     struct attach_way way; /* the delivery with a mount that worked; else zero */
-    uint64_t gone_ns;      /* it has ended; 0: not yet */
-    bool judged;           /* its end was judged: the broker reports that only once */
-    char crash[96];        /* "": it did not crash */
+    uint64_t gone_ns;      /* when the JVM ended; 0: not yet */
+    bool judged;           /* its end was judged; the broker reports an end only once */
+    char crash[96];        /* how it crashed; "": it did not */
 };
 
-/* Of one engine. Zero at first. */
+/* The results of one engine's attaches. Zero at first. */
 struct backoff {
     struct backoff_entry entries[BACKOFF_MAX];
     size_t next;
@@ -35,7 +35,7 @@ struct backoff {
 void backoff_begin(struct backoff *b, const struct process *p);
 /* Notes that the attach to @id succeeded or @failed. */
 void backoff_note(struct backoff *b, const struct proc_id *id, bool failed);
-/* Stores the delivery that worked. */
+/* Stores the delivery that worked for @id. */
 void backoff_set_way(struct backoff *b, const struct proc_id *id, const struct attach_way *way);
 /* Returns the delivery to begin with. @mode: ATTACH_LOAD or ATTACH_PERFMAP. */
 struct attach_way backoff_way(const struct backoff *b, const struct proc_id *id, uint32_t mode);
@@ -51,7 +51,7 @@ void backoff_poll(struct backoff *b, struct broker *broker, uint64_t now_ns);
 /* Looks for a crash of a JVM like @p: the same program, JDK and place. Returns its signal and how
  * long after an attach it came, as text in @b; NULL: there was none. */
 const char *backoff_crash(const struct backoff *b, const struct process *p);
-/* Returns for how many ns the next attach is put off; 0: not. *ret_failures: how many failed,
- * written only if it is put off. */
+/* Returns for how many ns the next attach is put off; 0: it is not. *ret_failures: number of failed
+ * attaches, set only if it is put off. */
 uint64_t backoff_wait_ns(const struct backoff *b, const struct proc_id *id, uint64_t now_ns,
                          unsigned *ret_failures);

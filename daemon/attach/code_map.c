@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the agent, checked and kept. */
+/* Checks and keeps the agent's records. */
 #include "attach/code_map_impl.h"
 
 #define ALIGNMENT 8u
@@ -92,7 +92,7 @@ static bool grow_pieces(struct code_map *m)
 
 static int add_piece(struct code_map *m, const struct piece *p)
 {
-    if (p->start >= p->end) /* empty, or past the end of the address space */
+    if (p->start >= p->end) /* the piece is empty, or goes beyond the address space */
         return 0;
     if (m->piece_count == CODE_MAP_PIECES_MAX) {
         m->stats.dropped++;

@@ -15,8 +15,8 @@
 #define CODE_MAP_PIECES_MAX 262144u
 #define CODE_MAP_METHODS_MAX STREAM_METHODS_MAX
 #define CODE_MAP_FRAMES_MAX 64
-/* A JVM reports code only after it has begun to run. So code also counts as being there for this
- * long before, unless other code is known to have been there. */
+/* A JVM reports code only after it has begun to run. So code also counts for this long before its
+ * report, unless other code is known to have been at its address. */
 #define CODE_MAP_LATE_NS UINT64_C(2000000000)
 
 struct code_map;
@@ -38,19 +38,19 @@ struct code_method {
 struct code_location {
     uint32_t method; /* for code_map_method(); 0: unknown */
     int32_t bci;     /* -1: unknown */
-    bool inlined;    /* into the next */
+    bool inlined;    /* the method is inlined into the next frame */
 };
 
 struct code_piece {
     uint64_t start, end;
     uint64_t from_ns, to_ns; /* lived in [from, to); 0 and UINT64_MAX: not known */
-    uint32_t method;         /* 0 for stubs */
+    uint32_t method;         /* method id; 0: a stub */
     bool stub;
     struct span stub_name; /* raw */
 };
 
-/* Gets the piece of code at @pc at @time_ns. Return: 1; 0: none is known. Spans point into @m until
- * the next code_map_feed(). */
+/* Gets the piece of code that was at @pc at the time @time_ns. Return: 1; 0: none is known. Spans
+ * point into @m until the next code_map_feed(). */
 int code_map_find(struct code_map *m, uint64_t pc, uint64_t time_ns, struct code_piece *ret);
 /* Gets the frames at @pc, innermost first, the compiled method last, by HotSpot's rule. A return
  * address takes the debug record of exactly that pc. Any other pc takes the first record after it,
@@ -65,7 +65,7 @@ int code_map_method(const struct code_map *m, uint32_t id, struct code_method *r
 uint32_t code_map_line(const struct code_map *m, uint32_t id, int32_t bci);
 
 /* Calls @fn for each piece that lived at @time_ns (UINT64_MAX: now), in order of addresses, until
- * it returns non-zero, which is returned. */
+ * @fn returns non-zero, and returns that. */
 int code_map_each(struct code_map *m, uint64_t time_ns,
                   int (*fn)(void *cookie, const struct code_piece *p), void *cookie);
 /* Calls @fn for each range of @piece that has one stack of frames. */
@@ -76,8 +76,8 @@ int code_map_each_range(struct code_map *m, const struct code_piece *piece,
 
 struct code_map_stats {
     uint64_t records, methods, pieces, unloads;
-    uint64_t dropped; /* for want of room */
+    uint64_t dropped; /* records dropped for want of room */
     size_t bytes;
 };
-/* Returns its counters and sizes. */
+/* Returns the counters and sizes of @m. */
 struct code_map_stats code_map_stats(const struct code_map *m);

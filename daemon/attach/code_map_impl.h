@@ -5,7 +5,7 @@
 
 #include "attach/code_map.h"
 
-/* The bytes of records, kept as they came and checked once; pieces and methods point into them. */
+/* Bytes of records as the agent wrote them, checked once. Pieces and methods point into them. */
 struct chunk {
     struct chunk *next;
     size_t n;
@@ -29,8 +29,8 @@ struct code_map {
     struct chunk *chunks;
     struct method *methods; /* [method_cap], by id - 1 */
     struct piece *pieces;   /* in the order in which they came */
-    uint32_t *order;        /* [piece_cap]: indices of pieces, by start, then as they came */
-    uint64_t *reach;        /* [piece_cap]: highest end among order[0..i] */
+    uint32_t *order;        /* [piece_cap]: indices of pieces, by start, then by arrival */
+    uint64_t *reach;        /* [piece_cap]: highest end among the pieces order[0..i] */
     uint32_t method_cap, piece_count, piece_cap, ordered;
     struct code_map_stats stats;
 };
@@ -41,8 +41,8 @@ void code_map_append(struct code_map *m);
 /* Puts all pieces in order. Returns false if out of memory. */
 bool code_map_index(struct code_map *m);
 /* Ends the pieces that live in [start, end) at @time_ns, since two pieces never overlap. Pieces
- * from before the first event have no time of their own. Only the newest piece of an address can
- * live, and few overlap. */
+ * that are older than the first event have no exact time. Only the newest piece at an address can
+ * be alive, and few overlap. */
 void code_map_end(struct code_map *m, uint64_t start, uint64_t end, uint64_t time_ns);
 /* Returns the piece of code at @pc at @time_ns. Points into @m; NULL: none. */
 const struct piece *code_map_piece(struct code_map *m, uint64_t pc, uint64_t time_ns);

@@ -61,7 +61,7 @@ static void end_piece(struct piece *p, uint64_t start, uint64_t end, uint64_t ti
 
 void code_map_end(struct code_map *m, uint64_t start, uint64_t end, uint64_t time_ns)
 {
-    /* New pieces are few: they are sorted in once they are an eighth of all. */
+    /* Sort new pieces in once they are an eighth of all. */
     if (m->piece_count - m->ordered > 1024 + m->ordered / 8)
         code_map_index(m);
     for (uint32_t i = below(m, end); i > 0 && m->reach[i - 1] > start; i--)
@@ -87,7 +87,7 @@ const struct piece *code_map_piece(struct code_map *m, uint64_t pc, uint64_t tim
                 late = p;
             continue;
         }
-        /* Takes the later one, and a method rather than the stub around it. */
+        /* Prefer the later piece, and a method to the stub around it. */
         if (!best || (best->stub && !p->stub) ||
             (best->stub == p->stub && p->from_ns >= best->from_ns))
             best = p;

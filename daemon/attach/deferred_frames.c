@@ -8,9 +8,9 @@
 #include "symbolize/java_function.h"
 #include "unwind/unwind.h"
 
-#define SLOT_NS UINT64_C(1000000000) /* a slot of an address without a compile id */
+#define SLOT_NS UINT64_C(1000000000) /* time slot of an address without a compile id */
 
-/* The key of a place; no padding. */
+/* The key of a place. It has no padding. */
 struct place_key {
     uint64_t word, slot;
     uint32_t is_return_address, frame;
@@ -18,7 +18,8 @@ struct place_key {
 
 struct place {
     uint64_t time_ns;
-    uint32_t first, decided; /* indices in the pool: the frames by memory; the decided frames */
+    uint32_t first,
+        decided; /* indices in the pool: of the frames that memory gave; of the decided frames */
     uint8_t count, decided_count;
 };
 
@@ -28,12 +29,12 @@ struct deferred {
     struct id_table keys; /* struct place_key */
     struct place *places; /* [keys.count] */
     size_t place_cap;
-    uint32_t *pool;                         /* frame ids */
-    size_t pool_count, pool_cap, pool_kept; /* the first pool_kept are the frames by memory;
-                                             * decided frames follow */
+    uint32_t *pool; /* frame ids */
+    size_t pool_count, pool_cap,
+        pool_kept; /* pool_kept: number of frames that memory gave; decided frames follow them */
     uint64_t time_ns;
     struct deferred_source source;
-    struct u64_cache functions; /* id of a method by the agent -> function */
+    struct u64_cache functions; /* maps the agent's id of a method to its function */
     struct deferred_stats stats;
 };
 
@@ -89,7 +90,7 @@ static bool is_interpreter(const struct deferred *l, uint32_t frame)
            span_starts_with(frame_table_get_string(l->frames, fn->name), "Interpreter");
 }
 
-/* Drops the decided frames, so that more frames by memory can be added. */
+/* Drops the decided frames, so that frames that memory gives can be added. */
 static void undecide(struct deferred *l)
 {
     for (uint32_t i = 0; i < l->keys.count; i++)
@@ -172,7 +173,7 @@ static uint32_t agent_function(struct deferred *l, uint32_t method)
     return id;
 }
 
-/* Gets the frames that the agent reports; 0: it knows none, or not all. @tier: of the compiled
+/* Gets the frames that the agent reports; 0: it knows none, or not all. @tier: tier of the compiled
  * method, which the agent does not report. */
 static size_t agent_frames(struct deferred *l, uint64_t pc, bool is_return_address,
                            uint64_t time_ns, enum frame_kind tier,
@@ -244,8 +245,8 @@ static uint32_t function_of(const struct deferred *l, uint32_t frame)
     return frame_table_get(l->frames, frame)->function;
 }
 
-/* Returns whether both name the same methods in the same order. The JVM's own map has only the
- * outermost, and no file. */
+/* Returns whether both stacks name the same methods in the same order. The JVM's own map has only
+ * the outermost method, without a file. */
 static bool same_functions(const struct deferred *l, const uint32_t *a, size_t a_n,
                            const uint32_t *b, size_t b_n)
 {
@@ -258,14 +259,14 @@ static bool same_functions(const struct deferred *l, const uint32_t *a, size_t a
     return a_n == b_n && ALL_OF(i, a_n, function_of(l, a[i]) == function_of(l, b[i]));
 }
 
-/* Returns whether @frames, those by memory, name the place. */
+/* Returns whether @frames, which memory gave, name the place. */
 static bool named(const struct deferred *l, const uint32_t *frames, size_t count)
 {
     return count && !frame_table_get(l->frames, frames[count - 1])->unknown;
 }
 
-/* Returns whether @frame is a stub that memory names more exactly: HotSpot reports both adapters of
- * a blob to an agent by one name. */
+/* Returns whether @frame is a stub for which memory has a more exact name. HotSpot reports both
+ * adapters of a blob to an agent by one name. */
 static bool tells_less(const struct deferred *l, uint32_t frame)
 {
     const struct function *f = frame_table_get_function(l->frames, function_of(l, frame));
@@ -289,7 +290,7 @@ static size_t decide(struct deferred *l, uint32_t n, uint32_t ret[RECORD_LATER_F
     /* The JVM's own map has one name for all stubs of a blob. */
     use = count && (!memory_knows || !stub || (l->source.map && !tells_less(l, ret[0])));
     if (stub && count && frame_table_get(l->frames, ret[0])->kind != FRAME_STUB)
-        use = false; /* the address had other code by then */
+        use = false; /* the address had other code when the agent reported it */
     if (count && memory_knows && !stub) {
         l->stats.both++;
         l->stats.same += same_functions(l, ret, count, memory, p->count);
@@ -346,7 +347,7 @@ void deferred_rebase(struct deferred *l, const struct rebase *b, struct frame_ta
     for (uint32_t i = 0; i < l->keys.count; i++) {
         struct place_key *key = id_table_at(&l->keys, i);
 
-        key->frame = rebase_frame(b, key->frame); /* of the first frame in the pool */
+        key->frame = rebase_frame(b, key->frame); /* the frame of a place's key */
     }
     id_table_rehash(&l->keys);
     l->frames = frames;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames of one JVM that a capture names only when it makes its profile, because an agent reports
- * code after it was sampled. Stores each place with the frames that memory gave it, and decides
- * between those and the agent's. Thread: the engine's.
+ * code after it was sampled. Stores each place with the frames that the JVM's memory gave, and
+ * later decides between these and the agent's frames. Thread: the engine's.
  */
 #pragma once
 
@@ -25,13 +25,13 @@ void deferred_set_time(struct deferred *l, uint64_t time_ns);
 uint32_t deferred_add(void *cookie, uint64_t word, bool is_return_address, const uint32_t *frames,
                       size_t count);
 
-/* The source that is preferred to memory if both name a place: one of the two, or none;
+/* The source that is preferred to memory if both name a place. At most one member is set; both are
  * borrowed. */
 struct deferred_source {
-    struct code_map *map;      /* of the agent */
-    struct symbol_table *text; /* of the JVM's own perf map */
+    struct code_map *map;      /* the agent's code map */
+    struct symbol_table *text; /* the JVM's own perf map */
 };
-/* Makes @s decide from now on; earlier decisions are void. */
+/* Uses @s for decisions from now on; earlier decisions are void. */
 void deferred_decide(struct deferred *l, const struct deferred_source *s);
 /* Implements record_later_fn. @cookie: the struct deferred. */
 size_t deferred_resolve(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX]);
@@ -43,7 +43,7 @@ void deferred_rebase(struct deferred *l, const struct rebase *b, struct frame_ta
 
 /* Counts of places decided since deferred_decide(). */
 struct deferred_stats {
-    uint32_t both, same; /* compiled code that both named; to the same methods */
-    uint32_t added;      /* named by the source alone */
+    uint32_t both, same; /* places in compiled code that both sources named; those named alike */
+    uint32_t added;      /* places that only the source named */
 };
 struct deferred_stats deferred_stats(const struct deferred *l);

@@ -14,7 +14,7 @@ static bool copy_helps(const struct attach_way *w, const struct attach_places *p
 bool attach_way_next(struct attach_way *w, int result, const struct attach_places *places,
                      bool may_mount)
 {
-    if (may_mount && result == -EROFS && !w->tmp) { /* no place for its socket */
+    if (may_mount && result == -EROFS && !w->tmp) { /* the JVM has no place for its socket */
         w->tmp = true;
         return true;
     }
@@ -22,7 +22,8 @@ bool attach_way_next(struct attach_way *w, int result, const struct attach_place
         w->mode = may_mount && !copy_helps(w, places) ? ATTACH_MOUNT : ATTACH_COPY;
         return true;
     }
-    /* The agent was loaded but could not open the memory, or it could not be copied or loaded. */
+    /* The agent was loaded but could not open the memory file, or the agent could not be copied or
+     * loaded. */
     if (may_mount && (w->mode == ATTACH_COPY || w->mode == ATTACH_LOAD) &&
         (result == -ENOEXEC || result == -EACCES || result == -EPERM || result == -EEXIST ||
          result == -ENOSPC)) {
@@ -47,7 +48,7 @@ struct attach_places attach_places_read(struct span mountinfo)
     struct mountinfo m, root = { 0 }, tmp = { 0 };
     bool proc = false, has_tmp = false;
 
-    /* A later mount covers an earlier one. */
+    /* A later mount covers an earlier mount at the same place. */
     while (mountinfo_take(&mountinfo, &m)) {
         if (span_eq_str(m.point, "/")) {
             root = m;

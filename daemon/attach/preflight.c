@@ -5,7 +5,7 @@
 
 #include <stdarg.h>
 
-#define JDK8_UPDATE_MIN 382 /* before: JDK-8173361, JDK-8305165 */
+#define JDK8_UPDATE_MIN 382 /* earlier updates have JDK-8173361 and JDK-8305165 */
 #define JDK_PERFMAP_MIN 22  /* JDK-8314029: takes a file name */
 #define JDK_WARNING_MIN 21  /* JEP 451 */
 
@@ -88,8 +88,8 @@ static void check_flags(const struct preflight_facts *f, struct preflight *p)
 
 #define MOUNT_REMEDY "or allow attach_mount; " NO_ATTACH
 
-/* Adds how the agent would be delivered. This is no condition: only a try shows whether it
- * works. */
+/* Adds a step on how the agent would be delivered. The step forbids nothing, as only a try shows
+ * whether the delivery works. */
 static void tell_way(const struct preflight_facts *f, struct preflight *p)
 {
     const struct attach_places *w = &f->places;
@@ -173,7 +173,7 @@ void preflight_run(const struct preflight_facts *f, struct preflight *ret)
         step_add(p, "history", !f->backing_off[0], "wait, or use symbols=memory", "%s",
                  f->backing_off[0] ? f->backing_off : "no attach has failed");
     choose(f, p);
-    /* These steps are no conditions: the user should know them before. */
+    /* These steps forbid nothing, but users should know them before. */
     tell_way(f, p);
     if (f->jdk >= JDK_WARNING_MIN)
         step_add(

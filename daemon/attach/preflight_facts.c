@@ -15,7 +15,7 @@ static enum preflight_flag flag_of(const struct process *p, const char *name)
     return value ? PREFLIGHT_TRUE : PREFLIGHT_FALSE;
 }
 
-/* Returns the facts from its mounts; none are known if they cannot be read. */
+/* Returns what the mounts of the JVM show. If they cannot be read, `known` is false. */
 static struct attach_places places_of(struct attaching *at, int32_t host_pid)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(MOUNTINFO_MAX_BYTES);

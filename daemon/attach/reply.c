@@ -77,7 +77,7 @@ int attach_result_check(struct span bytes, struct attach_result *ret)
     return 0;
 }
 
-/* Writes the text to @buf as one line of plain characters, cut. */
+/* Writes the text to @buf as one line of plain characters. Cuts what is too long. */
 static const char *shown(struct span s, char buf[SHOWN_MAX])
 {
     size_t n = 0;
@@ -120,7 +120,7 @@ int attach_reply_check(struct span reply, uint32_t mode, struct error *err)
     if (!span_eq_str(status, "0"))
         return refused(rest, err);
     if (mode == ATTACH_PERFMAP)
-        return 0; /* the file that it wrote is the proof */
+        return 0; /* the file that the JVM wrote shows the success */
     if (!span_take_line(&rest, &line))
         return error_set(err, -EPROTO, "the JVM's answer ends in the middle");
     span_take_str(&line, "return code: ");

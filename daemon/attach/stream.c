@@ -11,13 +11,13 @@
 #define SEALS (F_SEAL_GROW | F_SEAL_SHRINK)
 /* The seals of a file in a file system that flamed mounted in the container. */
 #define SEALS_OF_FILE F_SEAL_SEAL
-#define TELL_NS (250 * NSEC_PER_MSEC) /* between two writes of our tail for the agent */
+#define TELL_NS (250 * NSEC_PER_MSEC) /* time between two writes of the tail for the agent */
 
-/* The file is read and written, never mapped: a mounted file can be truncated, and if the container
- * has removed pages, access by a mapping would add pages that are charged to flamed. */
+/* The file is read and written, never mapped. A mounted file can be truncated. If the container
+ * removed pages, access through a mapping would add pages that are charged to flamed. */
 struct stream {
     int file;
-    struct stream_header h; /* the last one read */
+    struct stream_header h; /* the header as last read */
     uint64_t tail, told_tail, told_ns;
     char *copy; /* owned: STREAM_RING_BYTES */
     struct code_map *map;
@@ -55,8 +55,8 @@ static void put_field(const struct stream *s, const void *p, size_t n, size_t of
 #define PUT_FIELD(s, name)                                                                         \
     put_field(s, &(s)->h.name, sizeof((s)->h.name), offsetof(struct stream_header, name))
 
-/* Reads the header until two reads agree, since another process writes it. Returns false if it is
- * not valid, or if its page was removed: a write there would add a page that is charged to
+/* Reads the header until two reads agree, since another process writes it. Returns false if it
+ * is not valid, or if its page was removed. A write there would add a page that is charged to
  * flamed. */
 static bool take_header(struct stream *s)
 {
@@ -91,7 +91,7 @@ struct stream *stream_close(struct stream *s)
             PUT_FIELD(s, lease_ns);
             PUT_FIELD(s, stop);
         }
-        /* The agent unmaps the file only when the JVM compiles again. */
+        /* Free the memory now: the agent unmaps the file only when the JVM compiles again. */
         give_back(s);
     }
     close_fd(s->file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed's end of the agent's memory file: reads what the agent wrote into a code map, and holds
- * the lease without which the agent ends. Thread: the owner's.
+ * flamed's end of the agent's memory file: reads the agent's records into a code map, and renews
+ * the lease, without which the agent ends. Thread: the owner's.
  */
 #pragma once
 
@@ -36,11 +36,11 @@ struct stream_status {
     uint32_t step;
     int32_t code;
     uint64_t dropped, events, replayed, replay_ns;
-    uint64_t interval; /* present interval of samples of allocation */
+    uint64_t interval; /* current interval of samples of allocation */
     uint32_t live_dead;
     uint64_t live_missed; /* as in struct stream_header */
 };
 /* Returns the agent's state and counters. */
 struct stream_status stream_status(const struct stream *s);
-/* Writes to @err why the agent is not there. Returns a negative errno; 0: it is there. */
+/* Writes to @err why the agent does not work. Returns a negative errno; 0: the agent works. */
 int stream_problem(const struct stream *s, struct error *err);

@@ -5,7 +5,7 @@
 #include "proc/looking.h"
 #include "unwind/unwind.h"
 
-/* Hands a sample to the captures, then to the recorder. Stops once its naming has to wait for
+/* Hands a sample to the captures, then to the recorder. Stops if naming the sample has to wait for
  * symbols. */
 static void dispatch_deliver(struct dispatch *d, struct incoming *in)
 {
@@ -16,8 +16,8 @@ static void dispatch_deliver(struct dispatch *d, struct incoming *in)
         delays_add(&d->delays, clock_monotonic_ns() - in->rec->time_ns);
 }
 
-/* Does the same for a new sample, and holds it while its symbols are being read. Java code of such
- * a sample is named at once, while the code exists, and the names are kept. */
+/* Delivers a new sample, or holds it while its symbols are being read. Names Java code of a held
+ * sample at once, while the code exists, and keeps the names. */
 static void dispatch_deliver_or_hold(struct dispatch *d, struct incoming *in)
 {
     in->may_wait = true;
@@ -72,8 +72,9 @@ void dispatch_release(struct dispatch *d, uint64_t all_until_ns)
     }
 }
 
-/* Returns whether a Java thread in a futex since before sampling began may wait in native code. It
- * may if it waits for no Java lock and its stack is known. */
+/* Returns whether a Java thread may wait in native code. The thread is in a futex since before
+ * sampling began. It may wait in native code if it waits for no Java lock and its stack is
+ * known. */
 static bool dispatch_futex(const struct process *p, const struct sample_record *rec)
 {
     struct hotspot_lock now;
@@ -82,8 +83,8 @@ static bool dispatch_futex(const struct process *p, const struct sample_record *
            hotspot_lock_read(p->vm, rec->lock_owner, &now) != 0;
 }
 
-/* Removes the kernel's frames from a wait for a lock: they are the same for all. Returns false if
- * the wait is not for a lock. */
+/* Removes the kernel's frames from a wait for a lock, as they are the same for all locks. Returns
+ * false if the wait is not for a lock. */
 static bool dispatch_lock(const struct process *p, struct sample_record *rec)
 {
     struct hotspot_lock now;
@@ -133,7 +134,7 @@ void dispatch_known(struct dispatch *d, struct process *p, const struct sample_r
     looking_end();
 }
 
-/* Does the same for a sample with a user stack that cannot be walked. */
+/* Delivers a sample with a user stack that cannot be walked. */
 static void dispatch_bare(struct dispatch *d, struct process *p, const struct sample_record *rec,
                           const uint64_t *frames)
 {
@@ -141,7 +142,7 @@ static void dispatch_bare(struct dispatch *d, struct process *p, const struct sa
 
     bare.flags &= (uint8_t)~SAMPLE_REGISTERS;
     bare.user_count = 0;
-    if (rec->set == LOOKS_SET) /* a later look may find it readable */
+    if (rec->set == LOOKS_SET) /* a later look may find the stack readable */
         bare.user_end = UNWIND_END_NO_PROCESS;
     dispatch_known(d, p, &bare, frames);
 }

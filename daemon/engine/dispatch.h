@@ -28,10 +28,10 @@ struct dispatch {
     struct pending_samples waiting;      /* samples with a user stack that the engine walks */
     struct hotspot_waiting_batch *batch; /* owned, scratch of `waiting`; NULL: not needed yet */
     uint64_t *frames;                    /* owned, scratch: the frames of one sample */
-    uint64_t sampled_ns;                 /* CLOCK_MONOTONIC, up to which samples are read */
-    uint64_t samples, unmatched;         /* from the ring; samples without a known process */
-    uint64_t copies_lost;                /* copied stacks that found no room */
-    struct delays delays;                /* from a sample to its names */
+    uint64_t sampled_ns;                 /* samples up to this CLOCK_MONOTONIC time are read */
+    uint64_t samples, unmatched; /* samples from the ring; samples without a known process */
+    uint64_t copies_lost;        /* copied stacks without room */
+    struct delays delays;        /* delays from a sample to its names */
 };
 
 /* Takes a sample from the ring. @cookie: the struct dispatch. */

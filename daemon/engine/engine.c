@@ -21,8 +21,8 @@
 #define ENGINE_PATIENT_TICK_NS (50 * NSEC_PER_MSEC)
 #define ENGINE_IDLE_TICK_NS (200 * NSEC_PER_MSEC) /* for the recorder, unless a sample wakes it */
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
-#define ENGINE_TRACERS_NS NSEC_PER_SEC /* interval for the recorder alone */
-#define ENGINE_RELEASE_NS NSEC_PER_SEC /* between checks of held samples if no symbols come */
+#define ENGINE_TRACERS_NS NSEC_PER_SEC /* interval if only the recorder runs */
+#define ENGINE_RELEASE_NS NSEC_PER_SEC /* time between checks of held samples without symbols */
 #define ENGINE_DRAIN_NS NSEC_PER_SEC   /* the longest drain: deadlines are checked after it */
 /* A drain lasts this long while calls wait. The first sample of a process may take as long again,
  * to read its mappings. */
@@ -40,7 +40,7 @@ static struct history_stopped engine_stopped(void *cookie, const struct process 
     return (struct history_stopped){ s.pauses, s.pause_ns, s.throttled_ns };
 }
 
-/* Starts the recorder if it is configured. 0 or -errno with @err. */
+/* Starts the recorder if it is configured. Returns 0 or -errno with @err. */
 static int engine_start_recorder(struct engine *e, struct error *err)
 {
     int r = 0;
@@ -91,8 +91,8 @@ static bool engine_waits(void *cookie, const struct process *p, struct waits_now
     return true;
 }
 
-/* Takes one sample; without BPF up to COPIES_AT_ONCE, and walks their stacks. Returns false if
- * there was none. */
+/* Takes one sample. Without BPF takes up to COPIES_AT_ONCE samples and walks their stacks. Returns
+ * false if there was no sample. */
 static bool take_samples(struct engine *e)
 {
     if (e->sampling.ring)
@@ -197,7 +197,7 @@ static void engine_tick(struct engine *e)
 /* Returns the longest time between two ticks. */
 static uint64_t tick_ns(const struct engine *e)
 {
-    /* The rings of copied stacks fill soon. */
+    /* Rings of copied stacks fill fast, so they need short ticks. */
     if (captures_hurry(&e->captures) || (e->sampling.perf && e->captures.running))
         return ENGINE_BUSY_TICK_NS;
     return e->captures.running || sampling_wake_fd(&e->sampling) < 0 || e->sampling.woken ||
@@ -298,8 +298,8 @@ static void release_held(void *cookie, uint64_t all_until_ns)
     dispatch_release(cookie, all_until_ns);
 }
 
-/* Reports a capture's begin or failure to its rule and to the request that waits. Returns false if
- * that request has gone. */
+/* Reports the start or failure of a capture to its rule and to the waiting request. Returns false
+ * if that request has gone. */
 static bool engine_begun(void *engine, const struct capture_begun *b)
 {
     struct engine *e = engine;

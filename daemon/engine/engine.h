@@ -21,9 +21,9 @@ struct engine_opts {
     int broker_fd;       /* owned by the engine from then on */
     int proc_fd;         /* owned by the engine from then on: a directory fd of /proc */
     int namer_fd;        /* connection to the namer process, borrowed; <= 0: symbols stay raw */
-    size_t captures_max; /* per caller; request/caller.h limits the total */
-    size_t samples_max;  /* per capture */
-    size_t captures_max_bytes; /* of all captures together, stored or waiting for it */
+    size_t captures_max; /* captures of one caller; request/caller.h limits the total */
+    size_t samples_max;  /* samples of one capture */
+    size_t captures_max_bytes; /* bytes of all captures together, running or waiting to be stored */
     bool show_arguments;
     struct store *store;               /* borrowed; NULL: captures are not kept */
     struct history *history;           /* borrowed; NULL: the recorder writes no history */
@@ -31,7 +31,7 @@ struct engine_opts {
                                         * none */
     uint32_t max_frames;               /* frames of a user stack; 0: SAMPLE_USER_MAX */
     double recorder_hz;                /* 0: no flight recorder */
-    uint64_t recorder_keep_ns;         /* age of its oldest sample at most */
+    uint64_t recorder_keep_ns;         /* greatest age of a sample in the recorder */
     size_t recorder_max_bytes;
     bool recorder_waits;                 /* the recorder also records waits */
     bool recorder_requests;              /* the recorder also records the requests of samples */
@@ -45,7 +45,7 @@ struct engine_opts {
     void *look_cookie;
     struct lent *thread;      /* runs the engine; borrowed; NULL: the engine creates a thread */
     const char *external_url; /* address of this flamed for a browser; borrowed; NULL: not known */
-    const char *node; /* text that sets the phase of schedules; borrowed; NULL: they have none */
+    const char *node;         /* text that sets the phase of schedules; borrowed; NULL: no phase */
 };
 
 /* Starts the engine on its thread. Return: 0 and *ret, or -errno with @err. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the main program does with the running engine: changes, files that it opens through it. */
+/* Calls of the main program to the running engine: to change it, and to open files through it. */
 #include "engine/engine_impl.h"
 #include "engine/scheduled.h"
 

@@ -34,7 +34,7 @@ struct engine {
     struct symbolizer *symbolizer;
     struct namer *namer; /* NULL: none */
     size_t names_bytes;  /* table size in bytes that starts its renewal */
-    uint64_t names_ns;   /* CLOCK_MONOTONIC, last attempt to renew it */
+    uint64_t names_ns;   /* CLOCK_MONOTONIC of the last attempt to renew the table */
     struct unwinding *unwinding;
     struct anchors *anchors;
     struct store *store;               /* NULL: none; used from any thread */
@@ -49,8 +49,8 @@ struct engine {
     struct captures captures;
     struct dispatch dispatch;
     struct virtual_waits virtual_waits;
-    uint64_t behind_ns; /* CLOCK_MONOTONIC, since when samples arrive faster than they are
-                         * processed; 0: they do not */
+    uint64_t behind_ns; /* CLOCK_MONOTONIC since when samples arrive faster than they are processed;
+                           0: they do not */
 
     pthread_t thread;
     bool thread_started;
@@ -61,8 +61,8 @@ struct engine {
 
 /* ---- memory_sum.c ---- */
 
-/* Limits the memory of @captures by what all else takes. That is what @memory counts, what the
- * table @names takes beyond that, and the file that is being read. */
+/* Limits the memory of @captures by the use of all other parts. These are what @memory counts, what
+ * the table @names takes beyond that, and the file that is being read. */
 void engine_memory_tick(struct captures *captures, const struct memory_budget *memory,
                         const struct frame_table *names);
 

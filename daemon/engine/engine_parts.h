@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the engine, for api/. All are borrowed, for as long as the engine lives. */
+/* The parts of the engine, for api/. All are borrowed while the engine exists. */
 #pragma once
 
 #include "capture/captures.h"

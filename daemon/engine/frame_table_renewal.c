@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Renews the table of names, which only grows: after weeks of classes that come and go it is
- * replaced. Running captures move their names to the new table. So the table can be renewed while
- * captures run; with scrapers, some always run.
+ * Replaces the table of names when it is large: it only grows, as classes come and go for weeks.
+ * Running captures move their names to the new table. So the table can be renewed while captures
+ * run; with scrapers, some always run.
  */
 #include "base/clock.h"
 #include "engine/engine_impl.h"
@@ -46,10 +46,11 @@ void names_renew(struct engine *e)
     e->names_ns = now_ns;
     r = names_new(e, &fresh);
     if (r == 0) {
-        frame_table_join(fresh, NULL); /* not twice: names that captures hold are in both */
+        frame_table_join(
+            fresh, NULL); /* these names must not count twice: captures hold them in both tables */
         r = move_captures(e, fresh);
     }
-    if (r < 0) { /* tried again when the table has grown by a quarter */
+    if (r < 0) { /* try again when the table has grown by a quarter */
         frame_table_free(fresh);
         e->names_bytes = bytes + bytes / 4;
         return;

@@ -80,7 +80,7 @@ static bool is_stalled(struct mailbox *m, struct error *err)
 
     if (!seconds)
         return false;
-    looking_get(&at); /* the process is not named: the caller may not see it */
+    looking_get(&at); /* do not name the process, which the caller may not see */
     error_set(err, -ETIMEDOUT, "flamed is stalled: no progress for %u s, while %s", seconds,
               at.at != LOOKING_NOWHERE ? looking_text(at.at)
                                        : "it waited for flamed-broker, or was overloaded");
@@ -97,8 +97,8 @@ static void drop(struct mailbox_call **at, const struct mailbox_call *call)
         *at = call->next;
 }
 
-/* Waits for @call for LOOK_NS, or until a call is done. Returns false if the wait is given up,
- * since the engine is stalled and is not running @call. With the lock held. */
+/* Waits for @call for LOOK_NS, or until a call is done. Returns false to give up, if the engine is
+ * stalled and is not running @call. With the lock held. */
 static bool wait_for(struct mailbox *m, struct mailbox_call *call, struct error *err)
 {
     uint64_t until_ns = clock_monotonic_ns() + LOOK_NS;

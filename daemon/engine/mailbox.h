@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls from other threads to the engine's: asked, so that the caller waits, or posted. No caller
- * waits for an engine that is stalled.
+ * Calls from other threads to the engine's thread. A caller waits for its call, or posts it. No
+ * caller waits for a stalled engine.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
  * than the 10 s timeout of the broker. */
 #define MAILBOX_STALLED_NS (5 * NSEC_PER_SEC)
 
-/* The longest turn: the engine works this long on one kind of work while others wait (samples,
+/* The longest turn: how long the engine does one kind of work while other kinds wait (samples,
  * calls, captures that end). */
 #define MAILBOX_TURN_NS (50 * NSEC_PER_MSEC)
 

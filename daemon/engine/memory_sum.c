@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What flamed takes beside captures and for no request. docs/limits.md adds it up. */
+/* Sums the memory that flamed takes outside of captures and requests. docs/limits.md has the
+ * sum. */
 #include "base/reading_turn.h"
 #include "engine/engine_impl.h"
 

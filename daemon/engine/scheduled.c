@@ -9,17 +9,17 @@
  * long before a run. */
 #define SWEEP_AHEAD_NS (500 * NSEC_PER_MSEC)
 
-/* Histories are saved at once for a run, and at this interval for failures. */
+/* Histories are saved at once after a run, and at this interval after failures. */
 #define SAVE_EVERY_NS (5 * NSEC_PER_SEC)
 
 struct entry {
-    const struct rule *rule; /* of struct scheduled's rules */
+    const struct rule *rule; /* points into the rules of struct scheduled */
     struct slot slot;        /* schedules only */
     bool refused;            /* schedules: the due run was refused for want of room */
     uint64_t began_ns;       /* triggers: CLOCK_MONOTONIC of the last run; 0: none yet */
-    bool starting;           /* triggers: its capture does not sample yet */
+    bool starting;           /* triggers: the capture does not sample yet */
     struct store_runs history;
-    bool changed; /* not saved yet */
+    bool changed; /* the history is not saved yet */
 };
 
 struct scheduled {
@@ -179,7 +179,7 @@ static void note_error(struct entry *n, const struct error *err)
              err->msg[0] ? err->msg : "out of memory", err->remedy[0] ? ": " : "", err->remedy);
 }
 
-/* Records that no capture of @n samples, for the reason @r with @err. */
+/* Stores why the capture of @n failed: @r with @err. */
 static void note_failure(struct entry *n, int r, const struct error *err)
 {
     if (r == BACKEND_NOT_FOUND)
@@ -211,7 +211,7 @@ static void count_missed(struct entry *n, uint64_t missed)
         return;
     n->changed = true;
     n->history.missed += missed;
-    if (!n->refused) { /* otherwise last_error has the reason */
+    if (!n->refused) { /* else last_error already has the reason */
         error_set(&err, -EBUSY, "flamed was too busy to begin it in time");
         note_error(n, &err);
     }

@@ -22,9 +22,9 @@ struct scheduled_env {
 /* Creates it without rules. Returns 0 or -ENOMEM. */
 int scheduled_new(const struct scheduled_env *env, struct scheduled **ret);
 struct scheduled *scheduled_free(struct scheduled *s);
-/* Replaces the rules by @rules (NULL: none). A rule of the same name keeps its counters; with the
- * same period and length also its phase. Captures under way continue. Return: 0, or -ENOMEM: then
- * nothing has changed and @rules is still the caller's. */
+/* Replaces the rules by @rules (NULL: none). A rule of the same name keeps its counters. With the
+ * same period and length it also keeps its phase. Captures under way continue. Return: 0, or
+ * -ENOMEM: then nothing has changed and @rules is still the caller's. */
 int scheduled_set_rules(struct scheduled *s, struct rules *rules);
 /* Stores the changed histories of runs, so that they outlive this process. @s may be NULL. */
 void scheduled_save(struct scheduled *s);
@@ -33,14 +33,14 @@ void scheduled_tick(struct scheduled *s);
 /* Returns CLOCK_MONOTONIC of the next run; UINT64_MAX: there is none. */
 uint64_t scheduled_next_ns(const struct scheduled *s);
 /* Starts the capture of the trigger @name, of all processes that match, or of @host_pid alone if
- * that is not 0. The cooldown counts from when its capture begins. Return: 0; BACKEND_NOT_FOUND;
+ * that is not 0. The cooldown begins with the capture. Return: 0; BACKEND_NOT_FOUND;
  * BACKEND_TOO_MANY during the cooldown, or while its last capture has not begun; else as
  * captures_create() with @ticket. @err is required. */
 int scheduled_trigger(struct scheduled *s, const char *name, int32_t host_pid, uint64_t ticket,
                       char ret_id[CAPTURE_ID_BYTES], struct error *err);
 /* Returns whether the trigger @name is in its cooldown, or its last capture has not begun. */
 bool scheduled_trigger_rests(const struct scheduled *s, const char *name);
-/* Notes the result @b of a rule's capture that began later, or failed before it began. */
+/* Stores the result @b of a rule's capture that began after a wait, or failed before it began. */
 void scheduled_begun(struct scheduled *s, const struct capture_begun *b);
 
 /* Facts of one schedule or trigger; borrowed. */

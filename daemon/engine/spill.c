@@ -14,8 +14,8 @@
 #include <sys/resource.h>
 
 #define SPILL_RETRY_S 10
-#define SPILL_IMAGES_MAX 2048               /* JVMs of a minute, shared by their payers */
-#define SPILL_STRINGS_MAX ((size_t)8 << 20) /* 4 KiB for each */
+#define SPILL_IMAGES_MAX 2048               /* JVMs of a minute; payers share them */
+#define SPILL_STRINGS_MAX ((size_t)8 << 20) /* bytes: 4 KiB for each of these JVMs */
 
 /* A minute to write; owns everything. */
 struct minute {
@@ -31,7 +31,7 @@ struct minute {
 struct spill {
     struct spill_opts o;
     struct minute *now;     /* the minute under way; NULL: out of memory */
-    struct shares images;   /* of that minute */
+    struct shares images;   /* shares of `now` */
     uint64_t begun_ns;      /* CLOCK_MONOTONIC at its begin */
     uint64_t begun_real_ns; /* CLOCK_REALTIME at its begin */
     uint64_t dropped;       /* flight_stats.dropped at its begin */
@@ -67,7 +67,7 @@ static struct minute *minute_new(void)
 
 /* ---- the engine's side ---- */
 
-/* Adds a finished slice to the minute under way. */
+/* Adds a finished slice to the current minute. */
 static void spill_slice(void *cookie, struct profile *p)
 {
     struct spill *s = cookie;
@@ -128,7 +128,7 @@ static const char *options_of(struct minute *m, const char *args)
 }
 
 /* Adds @p, running or ended, to the images of the minute under way of @cookie, a struct spill. JVMs
- * beyond their payer's share are left out: what is known of them then comes from their samples. */
+ * beyond their payer's share are left out; the history then knows them by their samples only. */
 static int spill_image(void *cookie, struct process *p)
 {
     struct spill *s = cookie;
@@ -144,7 +144,7 @@ static int spill_image(void *cookie, struct process *p)
     if (!array_grow(&m->images, &m->image_cap, m->m.image_count + 1, 32))
         return 1;
     profile_process_of(m->strings, p, &pp);
-    m->m.names_left_out += !pp.name || !pp.service; /* every JVM has both */
+    m->m.names_left_out += !pp.name || !pp.service; /* every JVM has a name and a service */
     m->images[m->m.image_count++] = (struct history_image){
         .host_pid = p->id.host_pid,
         .start_ticks = p->id.start_ticks,
@@ -247,15 +247,15 @@ void spill_tick(struct spill *s, uint64_t now_ns)
         now_ns - s->begun_ns < HISTORY_MINUTE_NS)
         return;
     if (now_ns - s->begun_ns < NSEC_PER_MSEC)
-        return; /* the clock is being set again and again */
+        return; /* the clock is set repeatedly */
     spill_end(s, now_ns, real_ns);
     spill_begin(s, now_ns, real_ns);
 }
 
 /* ---- the thread ---- */
 
-/* Waits for a minute to write; NULL: the end. @again: the first could not be written, so waits
- * SPILL_RETRY_S before it is tried again. */
+/* Waits for a minute to write; NULL: the thread ends. @again: the first minute could not be
+ * written, so waits SPILL_RETRY_S before the next try. */
 static struct minute *spill_next(struct spill *s, bool again)
 {
     uint64_t until_ns = clock_monotonic_ns() + SPILL_RETRY_S * NSEC_PER_SEC;

@@ -11,7 +11,8 @@
 #include "store/flight.h"
 #include "store/history.h"
 
-/* Minutes that may wait for the disk. One more drops the oldest, which is counted. */
+/* Minutes that may wait for the disk. A further minute replaces the oldest, which counts as
+ * dropped. */
 #define SPILL_WAITING_MAX 5
 
 struct spill;
@@ -36,7 +37,7 @@ void spill_tick(struct spill *s, uint64_t now_ns);
 void spill_ended(struct spill *s, struct process *p);
 
 struct spill_stats {
-    uint64_t dropped_minutes; /* for want of memory or of room in the queue */
+    uint64_t dropped_minutes; /* minutes dropped for want of memory or of room in the queue */
     size_t waiting;
 };
 /* Copies the counters to *ret. Thread: any. */

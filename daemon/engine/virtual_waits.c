@@ -9,32 +9,32 @@
 
 #include <stdlib.h>
 
-#define LOOK_MIN_NS (25 * NSEC_PER_MSEC) /* the interval is random, 20 looks a second */
+#define LOOK_MIN_NS (25 * NSEC_PER_MSEC) /* the interval is random: 20 looks a second */
 #define LOOK_MAX_NS (75 * NSEC_PER_MSEC)
-/* Until the next look at a JVM without virtual threads: less than the second that a look stands
- * for. */
+/* Time until the next look at a JVM without virtual threads. It is less than the second that a look
+ * stands for. */
 #define NONE_NS (750 * NSEC_PER_MSEC)
-/* The intervals of the recorder's looks, which are at all JVMs, always. */
+/* Intervals of the recorder's looks, which never pause and cover all JVMs. */
 #define RECORDED_MIN_NS (500 * NSEC_PER_MSEC)
 #define RECORDED_MAX_NS (1500 * NSEC_PER_MSEC)
-/* The longest time that a look stands for: one of 50 ms puts off the next by 10 s (pay()). */
+/* The longest time that a look stands for. A look of 50 ms puts off the next by 10 s (pay()). */
 #define RECORDED_WAIT_NS (15 * NSEC_PER_SEC)
 #define RECORDED_NONE_NS (5 * NSEC_PER_SEC)
 #define RECORDED_RENEW_NS (VIRTUAL_WISH_NS / 2)
 #define RECORDED_SETS (1U << LOOKS_SET)
-#define THREADS_WANTED 100 /* per look */
+#define THREADS_WANTED 100 /* threads per look */
 #define DRAWS_MIN 16
 #define DRAWS_FIRST 256
 #define DRAWS_MAX 2048
 /* A look that could not read 1 in BAD_PART threads is discarded: a collection moved them. */
 #define BAD_PART 10
-/* Looks take 1/TIME_PART of the engine's time, those at one JVM 1/TIME_PART_OF_JVM (recorder:
- * 1/TIME_PART_RECORDED). */
+/* All looks may take 1/TIME_PART of the engine's time. Looks at one JVM may take 1/TIME_PART_OF_JVM
+ * (recorder: 1/TIME_PART_RECORDED). */
 #define TIME_PART 4
 #define TIME_PART_OF_JVM 10
 #define TIME_PART_RECORDED 200
 #define TIME_AHEAD_NS (20 * NSEC_PER_MSEC)
-#define BAD_MAX 4 /* discarded looks in a row; the next one counts, with unread stacks */
+#define BAD_MAX 4 /* discarded looks in a row; the next look counts, with unread stacks */
 
 void virtual_waits_deinit(struct virtual_waits *v)
 {
@@ -47,7 +47,8 @@ static bool is_lock(const struct hotspot_dump_thread *t)
     return t->lock != DUMP_LOCK_NONE || t->state == THREAD_STATE_BLOCKED;
 }
 
-/* Returns whether @t waits, or waits for a carrier. A mounted thread's time is its carrier's. */
+/* Returns whether @t waits, or waits for a carrier. The time of a mounted thread counts for its
+ * carrier. */
 static bool is_wanted(const struct hotspot_dump_thread *t)
 {
     return t->stack != DUMP_STACK_MOUNTED && t->stack != DUMP_STACK_RUNNING &&
@@ -166,7 +167,7 @@ static bool is_recorded(const struct virtual_wish *w)
     return w->sets & RECORDED_SETS;
 }
 
-/* Drops the sets of @w that are no longer of an event of waiting. */
+/* Drops the sets of @w that no event of waiting uses any more. */
 static void keep_sets(struct virtual_wish *w, const struct captures *captures)
 {
     for (uint32_t set = 0; set < BROKER_SETS_MAX; set++) {
@@ -191,7 +192,8 @@ static void add_load(struct virtual_wish *w, const struct hotspot_dump_batch *b)
     }
 }
 
-/* Counts the time before a look at @now_ns that its samples, of @wait_ns each, do not stand for. */
+/* Counts the time before a look at @now_ns that no sample stands for. The samples of that look
+ * stand for @wait_ns each. */
 static void count_missed(struct virtual_waits *v, const struct virtual_wish *w,
                          const struct dispatch *d, const struct process *p, uint64_t now_ns,
                          uint64_t wait_ns)
@@ -222,8 +224,8 @@ static uint32_t next_draws(const struct hotspot_dump_batch *b)
     return (uint32_t)MIN(MAX(draws, (uint64_t)DRAWS_MIN), (uint64_t)DRAWS_MAX);
 }
 
-/* Returns whether so much of the look is unread that it is discarded; the next look then covers its
- * time. */
+/* Returns whether to discard the look because too much of it is unread. The next look then covers
+ * its time. */
 static bool is_bad(struct virtual_wish *w, const struct hotspot_dump_batch *b)
 {
     uint32_t changed = b->broken;
@@ -238,7 +240,7 @@ static bool is_bad(struct virtual_wish *w, const struct hotspot_dump_batch *b)
     return true;
 }
 
-/* Notes a whole look at @p at @now_ns. */
+/* Stores a complete look at @p at @now_ns. */
 static void looked(struct virtual_wish *w, const struct dispatch *d, const struct process *p,
                    uint64_t now_ns)
 {
@@ -297,8 +299,8 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     }
 }
 
-/* Charges the time of a look. A JVM that takes long to read, as an attacker may arrange, is looked
- * at less often. */
+/* Charges the time of a look. A JVM that takes long to read, maybe by an attacker, gets fewer
+ * looks. */
 static void pay(struct virtual_waits *v, struct virtual_wish *w, uint64_t began_ns)
 {
     uint64_t now_ns = clock_monotonic_ns(), took_ns = now_ns - MIN(began_ns, now_ns);
@@ -370,7 +372,7 @@ void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, 
 #define CLOSING_TRIES 4
 
 /* Reads virtual threads of @p into the batch: as many as it holds. Tries again if some are
- * unreadable. *ret_bad: some were each time. */
+ * unreadable. *ret_bad: some were unreadable each time. */
 static int read_threads(struct virtual_waits *v, struct process *p, bool *ret_bad)
 {
     struct hotspot_dump_batch *b = v->batch;
@@ -397,8 +399,8 @@ static int read_threads(struct virtual_waits *v, struct process *p, bool *ret_ba
     return r;
 }
 
-/* Finds the lock that @t waits for, and puts it into @rec. @known: its wait, or NULL. Returns false
- * if it waits for none. */
+/* Finds the lock that @t waits for, and puts it into @rec. @known: the wait of @t, or NULL. Returns
+ * false if @t waits for no lock. */
 static bool put_lock(const struct process *p, const struct hotspot_dump_thread *t,
                      const struct yields_wait *known, struct sample_record *rec)
 {
@@ -411,8 +413,8 @@ static bool put_lock(const struct process *p, const struct hotspot_dump_thread *
     return true;
 }
 
-/* Hands on thread @t, which waits. @known: the wait by its probe; NULL: it began before the probes
- * were in. */
+/* Hands on the waiting thread @t. @known: the wait that its probe stored; NULL: the wait began
+ * before the probes were installed. */
 static void close_thread(struct virtual_waits *v, struct dispatch *d, struct process *p,
                          const struct waits_closing *closing, const struct hotspot_dump_thread *t,
                          const struct yields_wait *known, uint64_t at_ns)
@@ -436,8 +438,9 @@ static void close_thread(struct virtual_waits *v, struct dispatch *d, struct pro
     dispatch_known(d, p, &rec, v->frames);
 }
 
-/* Hands on the threads of the batch that wait. One that has come back between both readings of the
- * waits is in a sample of its probe. One without an entry is left out if begins were lost. */
+/* Hands on the waiting threads of the batch. A thread with a wait that ended between both readings
+ * of the waits is in a sample of its probe. A thread without an entry is left out if begins of
+ * waits were lost. */
 static void close_threads(struct virtual_waits *v, struct dispatch *d, struct process *p,
                           struct waits_closing *closing, const struct known_waits *before,
                           const struct known_waits *after, uint64_t at_ns)
@@ -478,7 +481,7 @@ uint64_t virtual_waits_close(struct virtual_waits *v, struct dispatch *d, struct
         r = known_waits_get(d->broker, p->id.host_pid, &after);
     if (r == 0)
         close_threads(v, d, p, closing, &before, &after, at_ns);
-    /* A look at a part of the threads does not know which are listed. */
+    /* If the look read only a part of the threads, it does not know which threads are listed. */
     if (r == 0 && (closing->untracked || bad) && v->batch->weight <= 1)
         closing->unlisted_ns = known_waits_unlisted(&after, v->batch, closing->from_ns, at_ns);
     known_waits_deinit(&before);

@@ -11,7 +11,7 @@
 #include "engine/dispatch.h"
 #include "unwind/unwind.h"
 
-#define LOOKS_WALK_NS (50 * NSEC_PER_MSEC) /* of those that one read of the pass found */
+#define LOOKS_WALK_NS (50 * NSEC_PER_MSEC) /* for the threads of one read of the pass */
 
 bool dispatch_keep_waiting(struct dispatch *d, struct process *p, const struct sample_record *rec,
                            const uint64_t *frames)
@@ -29,7 +29,7 @@ static void lose(struct dispatch *d, const struct sample_record *rec)
     captures_add_losses(d->captures, &loss, 1, rec->time_ns);
 }
 
-/* Reduces the user stack of @rec, a running thread's, to its pc, for reason @end. */
+/* Reduces the user stack of @rec, a sample of a running thread, to its pc, for reason @end. */
 static void keep_leaf(struct sample_record *rec, uint64_t *frames, enum unwind_end end)
 {
     uint64_t pc = frames[rec->kernel_count + SAMPLE_REGISTER_PC];
@@ -63,7 +63,7 @@ void dispatch_copied(void *cookie, const struct perf_sample *s)
     p = discover_get(d->discover, (int32_t)rec.host_pid, /* start_boottime_ns= */ 0,
                      /* exec_id= */ 0, rec.time_ns, "");
     if (!p) {
-        /* The kernel gives processes outside flamed's pid namespace number 0. */
+        /* For the kernel, processes outside flamed's pid namespace have number 0. */
         if (rec.host_pid)
             d->unmatched++;
         else
@@ -109,7 +109,8 @@ static void hand_on_lock(struct dispatch *d, struct process *p, const struct sam
     dispatch_known(d, p, &of_lock, d->frames);
 }
 
-/* Delivers @s with the stack @t; NULL: without a user stack, a copied one for reason @end. */
+/* Delivers @s with the stack @t. NULL: delivers it without a user stack; for a copied sample @end
+ * is the reason. */
 static void hand_on(struct dispatch *d, struct pending_sample *s, const struct hotspot_waiting *t,
                     enum unwind_end end)
 {
@@ -120,7 +121,8 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
     if (!t && s->stack.n)
         keep_leaf(&rec, s->frames, end);
     else if (!t && rec.set == LOOKS_SET)
-        rec.user_end = UNWIND_END_NO_PROCESS; /* a later pass walks it, when there are tables */
+        rec.user_end =
+            UNWIND_END_NO_PROCESS; /* a later pass walks the stack, once there are tables */
     if (t) {
         memcpy(d->frames, s->frames, rec.kernel_count * sizeof(*d->frames));
         rec.user_count = (uint16_t)t->count;
@@ -143,8 +145,8 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
     pending_free(s);
 }
 
-/* Returns the unwind tables of @p, which it requests first for a process that was not sampled yet.
- * NULL: not ready. */
+/* Returns the unwind tables of @p. Requests them first if the process was not sampled yet. NULL:
+ * not ready. */
 static const struct unwind_process *tables_of(struct dispatch *d, struct process *p,
                                               struct pending_sample *s)
 {
@@ -168,7 +170,7 @@ static struct hotspot_vm *vm_of(const struct process *p)
     return p->jvm == JVM_READY ? p->vm : NULL;
 }
 
-/* Prepares the batch for @p, but for the threads. Returns false if no stack can be walked. */
+/* Prepares the batch for @p, except for the threads. Returns false if no stack can be walked. */
 static bool begin_batch(struct dispatch *d, struct process *p, struct pending_sample *s)
 {
     const struct unwind_process *known = tables_of(d, p, s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks every second whether the engine makes progress, on a thread of its own: all other threads
- * may wait for the engine.
+ * Checks every second whether the engine makes progress. It has its own thread, as all other
+ * threads may wait for the engine.
  */
 #pragma once
 
