@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names a selector, checks whether it matches a process now, and writes the sentence if not. */
+/* Names a selector, and checks whether it matches a process now. If not, writes the sentence for
+ * users. */
 #include "capture/nearest.h"
 #include "capture/process_selector_impl.h"
 
@@ -289,7 +290,7 @@ static int disagree(const struct target *t, const struct process *p, struct erro
 struct match_count {
     const struct target *t;
     size_t n;
-    size_t containers; /* with the prefix */
+    size_t containers; /* containers with the prefix */
     char ids[TARGET_IDS_MAX][65];
 };
 

@@ -3,7 +3,7 @@
 #include "capture/capture_impl.h"
 #include "symbolize/resolver.h"
 
-#define GENERATED_SHARE 20               /* 1 sample in so many; fewer need no warning */
+#define GENERATED_SHARE 20               /* 1 sample in this many; fewer need no warning */
 #define UNANSWERED_NS (2 * NSEC_PER_SEC) /* the file is read again once a second */
 
 /* Calls @warn for each process of @c. */

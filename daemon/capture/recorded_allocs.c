@@ -52,7 +52,7 @@ static struct recorded_alloc *find(const struct recorded_allocs *a, const struct
                                                         proc_id_equal(&a->jvms[i].id, id));
 }
 
-/* Takes the place of JVM @i. Its rest is kept for its next one. */
+/* Frees the place of JVM @i. Stores how long it rests, for its next place. */
 static void forget(struct recorded_allocs *a, size_t i)
 {
     if (a->jvms[i].rests_ns)
@@ -66,7 +66,7 @@ static uint64_t payer_of(const void *table, size_t i)
     return ((const struct recorded_allocs *)table)->jvms[i].payer;
 }
 
-/* Returns the place of @p, a new one if needed. NULL: there is none. */
+/* Returns the place of @p, and makes it if needed. NULL: there is none. */
 static struct recorded_alloc *place_of(struct recorded_allocs *a, struct process *p,
                                        uint64_t now_ns)
 {
@@ -96,7 +96,7 @@ static struct recorded_alloc *place_of(struct recorded_allocs *a, struct process
     return j;
 }
 
-/* Counts the hits of @j. After too many it rests. */
+/* Counts the hits of @j, which loses its probes for a while after too many. */
 static void look(struct recorded_allocs *a, struct broker *b, struct recorded_alloc *j,
                  uint64_t now_ns)
 {
@@ -105,7 +105,7 @@ static void look(struct recorded_allocs *a, struct broker *b, struct recorded_al
     if ((j->looked_ns && took_ns < RECORDED_ALLOCS_LOOK_NS) ||
         broker_heap_hits(b, j->id.host_pid, &j->hits) != 0)
         return;
-    if (j->looked_ns && j->hits >= before) /* fewer: the probes are others */
+    if (j->looked_ns && j->hits >= before) /* a lower number is of other probes */
         j->per_second = (j->hits - before) * NSEC_PER_SEC / took_ns;
     j->looked_ns = now_ns;
     if (j->per_second <= RECORDED_ALLOCS_HITS_MAX)

@@ -11,20 +11,21 @@
 #include "discover/discover.h"
 
 #define RECORDED_ALLOCS_HZ 20   /* samples a second that a JVM has on average, at most */
-#define RECORDED_ALLOCS_MAX 128 /* JVMs at a time: half of the broker's, captures have the rest */
-#define RECORDED_ALLOCS_AFTER_NS (5 * NSEC_PER_SEC) /* a JVM that ends before gets no probes */
+#define RECORDED_ALLOCS_MAX 128 /* JVMs at a time: half of the broker's limit */
+#define RECORDED_ALLOCS_AFTER_NS (5 * NSEC_PER_SEC) /* a JVM gets probes after this time */
 #define RECORDED_ALLOCS_LOOK_NS (2 * NSEC_PER_SEC)  /* between two looks at the hits of a JVM */
-/* Hits of the probes of a JVM. Each takes about 1 us of its CPU time: together 1 % of a
+/* Hits of the probes of a JVM. Each takes about 1 us of its CPU time, so all take 1 % of a
  * processor. */
 #define RECORDED_ALLOCS_HITS_MAX 10000 /* a second */
 #define RECORDED_ALLOCS_REST_NS                                                                    \
     (600 * NSEC_PER_SEC) /* length of a rest without probes, after too many hits */
 
-#define RECORDED_RESTS_MAX 1024 /* rests that are known: the last ones */
+#define RECORDED_RESTS_MAX 1024 /* number of last rests that are stored */
 
 struct captures;
 
-/* A rest of a JVM (CLOCK_MONOTONIC), also of one that ended before its rest did. */
+/* A time (CLOCK_MONOTONIC) in which a JVM rests, that is, has no probes. The JVM may have ended
+ * before. */
 struct recorded_rest {
     struct proc_id id;
     uint64_t from_ns, to_ns;
@@ -34,37 +35,37 @@ struct recorded_rest {
 struct recorded_alloc {
     struct proc_id id;
     uint64_t payer;           /* process_payer() */
-    uint64_t since_ns;        /* CLOCK_MONOTONIC of its place here */
-    uint64_t looked_ns, hits; /* at the last look; 0: none yet */
-    uint64_t per_second;      /* hits before that look */
-    uint64_t rests_ns;        /* CLOCK_MONOTONIC, no probes until then; 0: it does not rest */
-    bool seen;                /* by the present reconciliation */
+    uint64_t since_ns;        /* CLOCK_MONOTONIC when it got its place */
+    uint64_t looked_ns, hits; /* time of the last look, hits at that look; 0: none yet */
+    uint64_t per_second;      /* hits a second before that look */
+    uint64_t rests_ns;        /* CLOCK_MONOTONIC, end of its rest; 0: it does not rest */
+    bool seen;                /* the current reconciliation wants it */
 };
 
 struct recorded_allocs {
     bool on;
-    bool runs;            /* its set samples */
-    uint32_t set;         /* its number, while it samples */
+    bool runs;            /* the set samples */
+    uint32_t set;         /* number of the set while it samples */
     uint64_t again_ns;    /* CLOCK_MONOTONIC of the next try to start the set */
-    struct error problem; /* why it does not run; code 0: none known */
+    struct error problem; /* why the set does not run; code 0: no reason is known */
     struct recorded_alloc jvms[RECORDED_ALLOCS_MAX];
     size_t count;
     struct places places; /* of jvms */
-    /* Those that rest without a place; the oldest is replaced. */
+    /* JVMs that rest and have lost their place; a new one replaces the oldest. */
     struct recorded_alloc resting[RECORDED_ALLOCS_MAX];
     size_t oldest;
     uint64_t left_out; /* JVMs without a place, at the last reconciliation */
-    uint64_t rested;   /* times that a JVM lost its probes for their hits */
-    struct recorded_rest rests[RECORDED_RESTS_MAX]; /* [rested], the oldest is replaced */
+    uint64_t rested;   /* how often a JVM lost its probes for too many hits */
+    struct recorded_rest rests[RECORDED_RESTS_MAX]; /* a new one replaces the oldest */
 };
 
-/* Begins a reconciliation: starts the set if it does not run. Does nothing if @c records no
- * allocations, as all of these. */
+/* Begins a reconciliation: starts the set if it does not run. This and the following functions do
+ * nothing if @c records no allocations. */
 void recorded_allocs_begin(struct captures *c, uint64_t now_ns);
 /* Keeps the probes of @p, or requests them, before CLOCK_MONOTONIC @until_ns. */
 void recorded_allocs_want(struct captures *c, struct process *p, uint64_t now_ns,
                           uint64_t until_ns);
-/* Ends it: forgets JVMs that were not wanted. */
+/* Ends the reconciliation, and frees the places of JVMs that were not wanted. */
 void recorded_allocs_end(struct captures *c);
 /* Returns whether the samples of @set are the recorder's allocations. */
 static inline bool recorded_allocs_have(const struct recorded_allocs *a, uint32_t set)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU time and waiting of each operation of a JVM, by its samples in the flight recorder. Names are
- * the target's, so a JVM has a bounded number; the rest share one. Pure; thread: the owner's.
+ * CPU time and waiting of each operation of a JVM, by its samples in the flight recorder. The
+ * target chooses the names, so their number is bounded for each JVM; further operations share one.
+ * Pure; thread: the owner's.
  */
 #pragma once
 
 #include "profile/profile.h"
 
-#define RECORDED_OPERATIONS_MAX 50 /* per JVM: the first ones */
+#define RECORDED_OPERATIONS_MAX 50 /* operations of a JVM: the first ones */
 
 struct recorded_operation {
     char *name; /* owned */

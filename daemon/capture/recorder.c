@@ -32,7 +32,7 @@ static void count_operation(struct recorder *rec, const struct profile *p,
     recorded_operations_add(&rec->counters[id].operations, buf_span(&name), !waits, s->value);
 }
 
-/* Counts the operations of a finished slice: its requests have their final names. */
+/* Counts the operations of a finished slice, as its requests have their final names. */
 static void take_slice(void *cookie, struct profile *p)
 {
     _cleanup_(handlers_freep) struct handlers *handlers = NULL;
@@ -140,7 +140,7 @@ int recorder_parts(struct recorder *rec, struct flight_range range, struct profi
 {
     looks_put(rec->looks);
     if (range.to_ns < UINT64_MAX - LOOKED_PUT_NS)
-        range.to_ns += LOOKED_PUT_NS; /* waits may be put this much later */
+        range.to_ns += LOOKED_PUT_NS; /* waits may be recorded this much later */
     return flight_parts(rec->flight, &range, ret, ret_count);
 }
 
@@ -173,7 +173,7 @@ void recorder_sample(struct recorder *rec, struct incoming *in)
     bool alloc = takes_allocs(rec, s->set);
 
     if (alloc && !recorded_allocs_of(rec->allocs, &in->process->id))
-        return; /* a capture's probes, in a JVM that is not recorded */
+        return; /* the sample is from a capture's probes in a JVM that is not recorded */
     incoming_name(in, /* java= */ true);
     if (in->waits)
         return;

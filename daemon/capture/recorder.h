@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flight recorder, always on: the last samples of the whole node, and from them the CPU time of
- * each JVM by category. Also where threads of JVMs wait (looks.h), and what they allocate
- * (recorded_allocs.h). Thread: the engine's.
+ * The flight recorder, always on: it keeps the last samples of the whole node, and the CPU time of
+ * each JVM by category. It also records where threads of JVMs wait (looks.h), and what they
+ * allocate (recorded_allocs.h). Thread: the engine's.
  */
 #pragma once
 
@@ -18,8 +18,8 @@
 #define RECORDER_JVMS_MAX DISCOVER_PROCESSES_MAX
 
 struct recorded_jvm {
-    uint64_t samples[CATEGORY_COUNT + 1];  /* by category; 7 is possible with 3 bits */
-    struct recorded_operations operations; /* of finished slices: names come late */
+    uint64_t samples[CATEGORY_COUNT + 1];  /* samples by category, which may be 7, too: 3 bits */
+    struct recorded_operations operations; /* operations of finished slices, as names come late */
 };
 
 /* The events of its slices. */
@@ -36,7 +36,7 @@ struct recorder {
     struct looks *looks;                  /* NULL: waits are not recorded */
     const struct probe_table *contexts;   /* borrowed: JVMs with a path to requests; NULL: none */
     const struct recorded_allocs *allocs; /* borrowed; NULL: allocations are not recorded */
-    struct frame_table *frames;           /* borrowed: its names */
+    struct frame_table *frames;           /* borrowed: the names of samples */
     uint64_t period_ns;
     uint32_t set;
     struct id_table jvms;          /* struct proc_id */
@@ -49,7 +49,7 @@ struct recorder_opts {
     struct sample_sets *sets;   /* borrowed for the call: the running sets */
     struct frame_table *frames; /* borrowed */
     double hz;                  /* above 0 */
-    uint64_t keep_ns;           /* age of its oldest sample at most */
+    uint64_t keep_ns;           /* greatest age of a sample in the recorder */
     size_t max_bytes;
     const struct probe_table *contexts;   /* borrowed; NULL: requests are not recorded */
     const struct recorded_allocs *allocs; /* borrowed; NULL: allocations are not recorded */
@@ -60,22 +60,23 @@ struct recorder_opts {
     void *cookie;
 };
 
-/* Starts the recorder. Return: 0 and *ret; -errno with @err, and then flamed works without it. */
+/* Starts the recorder. Return: 0 and *ret; -errno with @err: flamed then works without a
+ * recorder. */
 int recorder_start(const struct recorder_opts *o, struct recorder **ret, struct error *err);
-/* Frees it. Accepts NULL. Returns NULL. */
+/* Frees the recorder. Accepts NULL. Returns NULL. */
 struct recorder *recorder_stop(struct recorder *rec);
-/* Returns its set of CPU time, as a bit; 0 if @rec is NULL. */
+/* Returns the recorder's set of CPU time, as a bit; 0 if @rec is NULL. */
 uint32_t recorder_sets(const struct recorder *rec);
-/* Returns whether it takes records of set @set. @rec may be NULL. */
+/* Returns whether the recorder takes records of set @set. @rec may be NULL. */
 bool recorder_takes(const struct recorder *rec, uint32_t set);
 /* Makes a pass over threads if it is due. @rec may be NULL. */
 void recorder_tick(struct recorder *rec, uint64_t now_ns);
-/* Returns its slices of @range, as flight_parts(), with all waits up to now. */
+/* Gets the slices of @range, with all waits up to now. Returns as flight_parts(). */
 int recorder_parts(struct recorder *rec, struct flight_range range, struct profile ***ret,
                    size_t *ret_count);
-/* Takes a sample of its set, or of a pass over threads. */
+/* Takes a sample of the recorder's set, or of a pass over threads. */
 void recorder_sample(struct recorder *rec, struct incoming *in);
-/* Returns whether it has sampled the JVM @id. */
+/* Returns whether the recorder has sampled the JVM @id. */
 bool recorder_knows(const struct recorder *rec, const struct proc_id *id);
 /* Records a moment of the whole process @p; m->name is of the frame table. */
 void recorder_moment(struct recorder *rec, struct process *p, const struct profile_moment *m);

@@ -10,13 +10,13 @@
 
 #include <endian.h>
 
-/* A look searches all classes of a JVM. The interval between looks doubles while there is no
- * tracer, or it is not ready. While counters show no new class, the recorder's looks are left
- * out. */
+/* Times between looks for a tracer. A look searches all classes of a JVM. The interval doubles
+ * while there is no tracer, or the tracer is not ready. The recorder skips looks while counters
+ * show no new class. */
 #define LOOK_FIRST_NS (200 * NSEC_PER_MSEC)
 #define LOOK_MOST_NS (600 * NSEC_PER_SEC)
-#define LOOK_READY_NS (60 * NSEC_PER_SEC)    /* at most, with a tracer */
-#define LOOK_CAPTURE_NS (4 * NSEC_PER_SEC)   /* at most, for a capture */
+#define LOOK_READY_NS (60 * NSEC_PER_SEC)    /* longest time with a tracer */
+#define LOOK_CAPTURE_NS (4 * NSEC_PER_SEC)   /* longest time for a capture */
 #define LOOK_COUNTERS_NS (30 * NSEC_PER_SEC) /* older counters are not trusted */
 #define TRACE_DIGITS 32
 #define SPAN_DIGITS 16
@@ -71,12 +71,12 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
         return -EAGAIN;
     }
     known = hotspot_vm_record(p->vm);
-    record = known->number == c->record; /* nothing new of it */
+    record = known->number == c->record; /* there is nothing new of the records */
     if (record && c->looked_ns && now_ns - c->looked_ns < MIN(c->wait_ns, *most_ns))
         return -EAGAIN;
     classes = p->counters ? counters_loaded(p->counters) : COUNTERS_UNKNOWN;
     if (record && *most_ns == UINT64_MAX &&
-        is_unchanged(c, p, classes, now_ns)) /* no capture asks */
+        is_unchanged(c, p, classes, now_ns)) /* no capture wants the path */
         return -EAGAIN;
     c->classes = classes;
     c->record = known->number;
@@ -88,7 +88,7 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
         thread_record_path(known, &path);
         r = 0;
     } else if (!known->there &&
-               c->path.ids == CONTEXT_IDS_RECORD) { /* it announces no records any more */
+               c->path.ids == CONTEXT_IDS_RECORD) { /* the tracer stopped announcing records */
         take_out_path(env->broker, e);
         c->path = (struct context_path){ 0 };
     }
@@ -111,8 +111,8 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     return r;
 }
 
-/* Implements probe_kind.look: looks again for a tracer, which the ids in a log's context may be
- * of, and for further classes of one. */
+/* Implements probe_kind.look: looks again for a tracer, to which the ids in a log's context may
+ * belong, and for further classes of a tracer. */
 static void look_again(struct broker *b, struct probe_entry *e)
 {
     const struct context_entry *c = (const struct context_entry *)e;
@@ -131,8 +131,8 @@ const struct probe_kind CONTEXTS = { .entry_bytes = sizeof(struct context_entry)
                                      .take_out = take_out_path,
                                      .look = look_again };
 
-/* Drops what was asked if the tracer of @p has announced other records since: their old attributes
- * may have another meaning now. */
+/* Drops the state of the request for @p if its tracer has announced other records since: the old
+ * attributes may have another meaning now. */
 static void notice_record(const struct probe_table *t, const struct process *p)
 {
     struct probe_entry *e = probe_table_find(t, &p->id, PROBE_NO_SET);
@@ -207,7 +207,7 @@ static bool take_trace(const struct sample_context *raw, struct profile_context 
            take_digits(trace + (SPAN_DIGITS << wide), wide, &ret->trace_low);
 }
 
-/* Decodes a UUID's 32 digits, which are parted as 8-4-4-4-12. */
+/* Decodes a UUID's 32 digits in groups of 8-4-4-4-12. */
 static bool take_uuid(const struct sample_context *raw, struct profile_context *ret)
 {
     const char *p = (const char *)&raw->id[CONTEXT_TRACE_WORD];
@@ -226,7 +226,7 @@ static bool take_uuid(const struct sample_context *raw, struct profile_context *
            take_digits(digits + SPAN_DIGITS, false, &ret->trace_low);
 }
 
-/* Decodes the values of keys of the configuration: texts of any form. A span counts only with its
+/* Decodes the values of configured keys, which are texts of any form. A span counts only with its
  * trace. */
 static bool take_keys(const struct sample_context *raw, struct profile_context *ret)
 {
@@ -322,13 +322,13 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
 
     buf_clear(name);
     if (good && is_log(raw->ids) && raw->state != CONTEXT_UNREADABLE &&
-        !TAKE[raw->ids](raw, &(struct profile_context){ 0 })) { /* a program's own texts */
+        !TAKE[raw->ids](raw, &(struct profile_context){ 0 })) { /* texts of the program itself */
         *ret = (struct profile_context){ .state = PROFILE_CONTEXT_NO_TRACER };
         return;
     }
     if (good && raw->state >= CONTEXT_IDS_ONLY)
         good = TAKE[raw->ids](raw, &c);
-    if (good && raw->state >= CONTEXT_IDS_ONLY && !c.root) /* the span is the root */
+    if (good && raw->state >= CONTEXT_IDS_ONLY && !c.root) /* then the span is the root */
         c.root = c.span;
     if (good && raw->state == CONTEXT_NAMED)
         take_name(raw, name);
@@ -337,7 +337,7 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
     c.state = good ? STATES[raw->state] : PROFILE_CONTEXT_UNREADABLE;
     if (good && raw->state >= CONTEXT_IDS_ONLY && raw->ids != CONTEXT_IDS_NONE &&
         raw->ids != CONTEXT_IDS_KEYS && raw->ids != CONTEXT_IDS_RECORD && !c.trace_high &&
-        !c.trace_low) { /* OpenTelemetry's invalid span */
+        !c.trace_low) { /* trace id 0: OpenTelemetry's invalid span */
         c = (struct profile_context){ .state = PROFILE_CONTEXT_NO_REQUEST };
         buf_clear(name);
     }
@@ -400,7 +400,7 @@ void context_recorded(const struct probe_table *contexts, const struct incoming 
     if (!name.n)
         return;
     frame_table_charge(names, process_payer(in->process));
-    frame_table_string(names, buf_span(&name), &ret->operation); /* no room: "" */
+    frame_table_string(names, buf_span(&name), &ret->operation); /* stays "" if there is no room */
     frame_table_charge(names, 0);
 }
 

@@ -20,7 +20,7 @@ static int start_set(struct broker *b, const struct event_ref *event, uint64_t p
     return r;
 }
 
-/* Returns whether @s samples @event, in the same way. */
+/* Returns whether @s samples @event in the way that @event has. */
 static bool is_of(const struct rate_set *s, const struct event_ref *event, uint64_t period)
 {
     return s->users && strcmp(s->event, event->name) == 0 && s->way == event->way &&

@@ -21,25 +21,26 @@ struct sample_sets {
 };
 
 /* Arms or shares a set for the event at @period; without @may_arm only shares. Return: 0 and the
- * set's period (smaller than requested: samples must be thinned). -EBUSY: none is free, or none may
- * be armed, and none is faster; @err is set in the first case. -EINPROGRESS with @err: the kernel
- * is still checking the event's program; call again. -errno with @err. */
+ * set's period (smaller than requested: samples must be thinned). -EBUSY: there is no faster set,
+ * and no set is free (with @err) or may be armed. -EINPROGRESS with @err: the kernel is still
+ * checking the event's program; call again. -errno with @err. */
 int sample_sets_take(struct sample_sets *r, struct broker *b, const struct event_ref *event,
                      uint64_t period, bool may_arm, uint32_t *ret_set, uint64_t *ret_period,
                      struct error *err);
 /* Returns 0 once @set samples. -EINPROGRESS with @err: the kernel is still installing its program;
  * call again. -errno with @err: it never will. */
 int sample_sets_begun(struct sample_sets *r, struct broker *b, uint32_t set, struct error *err);
-/* If sample_sets_take() found none: speeds the event's slowest set up to @period for all its users;
- * sets in @but (bits) excepted. They must thin their samples from then on. Return: 0 and its number
- * before and after; -EBUSY; -errno with @err: then it has its old period if possible. */
+/* Speeds up the event's slowest set to @period for all its users, after sample_sets_take() found no
+ * set. @but: bits of sets that must stay. The users must thin their samples from then on. Return: 0
+ * and the set's number before and after; -EBUSY; -errno with @err: the set has its old period if
+ * possible. */
 int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but,
                          const struct event_ref *event, uint64_t period, uint32_t *ret_before,
                          uint32_t *ret_after, struct error *err);
 /* Releases @set; the last user disarms it. */
 void sample_sets_release(struct sample_sets *r, struct broker *b, uint32_t set);
-/* Returns whether the kernel drops samples taken every @period_ns, by its setting now; the broker
- * asked for that rate when they began. Thread: any. */
+/* Returns whether the kernel's current setting makes it drop samples that are taken every
+ * @period_ns. Thread: any. */
 bool sample_sets_dropped(int proc_fd, uint64_t period_ns, uint64_t *ret_allowed_hz);
 /* Returns how many sets run. */
 size_t sample_sets_used(const struct sample_sets *r);

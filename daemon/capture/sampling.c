@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 
 #define ASK_AGAIN_NS (250 * NSEC_PER_MSEC)
-#define PERF_RINGS_NS NSEC_PER_SEC /* between checks for new processors */
+#define PERF_RINGS_NS NSEC_PER_SEC /* time between checks for new processors */
 #define RETRY_S 1
 
 static int open_ring(struct sampling *s, struct broker *b, struct error *err)
@@ -40,7 +40,7 @@ static int add_perf_rings(struct sampling *s, struct broker *b, struct error *er
     return r < 0 || !count ? r : perf_rings_add(s->perf, fds, count, bytes, err);
 }
 
-/* Says which features are missing without BPF programs. @err: the reason why a processor has no
+/* Writes which features are missing without BPF programs. @err: the reason why a processor has no
  * ring; NULL: all have one. Logs a new sentence. */
 static void say_without_bpf(struct sampling *s, const struct error *err)
 {
@@ -129,7 +129,7 @@ bool sampling_poll(struct sampling *s, struct broker *b, uint64_t now_ns)
     if (sampling_works(s) || !s->facts.bpf_loading || now_ns - s->looked_ns < ASK_AGAIN_NS)
         return false;
     s->looked_ns = now_ns;
-    if (look(s, b, &err) < 0) /* a broker that is lost ends the engine */
+    if (look(s, b, &err) < 0) /* if the broker is lost, the engine ends anyway */
         sampling_note_problem(s, &err);
     return sampling_works(s);
 }

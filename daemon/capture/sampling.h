@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether this machine samples, by the broker, and the ring of samples. It samples from the start,
- * or once the kernel has checked the BPF programs. If the kernel refuses them, perf events replace
- * them (sample/perf_abi.h). Thread: the engine's, or the one that starts it.
+ * Whether this machine samples, as the broker reports, and the ring of samples. It samples from the
+ * start, or once the kernel has checked the BPF programs. If the kernel refuses them, perf events
+ * replace them (sample/perf_abi.h). Thread: the engine's, or the thread that starts the engine.
  */
 #pragma once
 
@@ -12,12 +12,12 @@
 
 struct sampling {
     struct ring *ring;         /* NULL: no BPF programs; facts.bpf_problem has the reason */
-    struct perf_rings *perf;   /* replaces the ring without BPF; NULL, too: no sampling */
+    struct perf_rings *perf;   /* replaces the ring without BPF; both are NULL: no sampling */
     struct broker_facts facts; /* from the last look */
-    int wake_fd;               /* owned, with the ring: epoll; -1: nothing wakes */
-    bool woken; /* by wake_fd; samples of other processes, too, may have come since */
+    int wake_fd;               /* owned; an epoll of the ring; -1: nothing wakes the engine */
+    bool woken; /* wake_fd was readable; samples of any process may have come since */
     uint64_t looked_ns;
-    char without_bpf[1024]; /* with perf: a sentence about its limits; else "" */
+    char without_bpf[1024]; /* with @perf: a sentence about its limits; else "" */
 };
 
 /* Asks the broker what works, and opens the ring if the BPF programs are loaded. Return: 0, also if
@@ -28,7 +28,7 @@ void sampling_close(struct sampling *s);
 /* Returns an fd that becomes readable when a sample of a process without tables comes; the process
  * may soon end. -1: there is none. */
 int sampling_wake_fd(const struct sampling *s);
-/* Makes that fd unreadable again, and sets s->woken, which the caller resets. */
+/* Makes sampling_wake_fd() unreadable again, and sets s->woken, which the caller resets. */
 void sampling_woken(struct sampling *s);
 /* Returns whether this machine samples. */
 bool sampling_works(const struct sampling *s);

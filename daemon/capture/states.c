@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The states of a capture (enum capture_state): what each begins with, and when the next comes. */
+/* The states of a capture (enum capture_state): how each state begins, and when the next state
+ * follows. */
 #include "capture/capture_impl.h"
 
 /* The longest turn of finishing captures, while other work waits. */
@@ -9,17 +10,18 @@
 /* The longest wait for symbols past the end of sampling. */
 #define CAPTURE_SYMBOLS_NS (500 * NSEC_PER_MSEC)
 /* Limit of CAPTURE_PREPARING while no event is ready, if a request waits for the capture. Half of
- * its duration is added, so that it runs for half of it at least. (For others BACKEND_BEGIN_MAX_NS:
- * the verifier of a slow machine took 14 s.) */
+ * the capture's duration is added, so that it runs for at least half. (Other captures have
+ * BACKEND_BEGIN_MAX_NS, as the verifier of a slow machine took 14 s.) */
 #define CAPTURE_PREPARE_FIRST_NS CAPTURE_LATEST_NS
-/* Bounds of the interval between polls, which is a quarter of the time so far. */
+/* Bounds of the interval between polls. The interval is a quarter of the time that the capture has
+ * waited. */
 #define PREPARE_POLL_MIN_NS (4 * NSEC_PER_MSEC)
 #define PREPARE_POLL_MAX_NS (50 * NSEC_PER_MSEC)
 
 /* ---- what a state begins with ---- */
 
-/* Delivers @r and @err, as in struct capture_begun, for @c, which runs on its own and did not begin
- * at once. Returns false if the request that waits for it has given up. */
+/* Delivers @r and @err, as in struct capture_begun, for @c, if it runs without a request, or did
+ * not begin at once. Returns false if the request that waits for it has given up. */
 static bool capture_answer_begun(struct captures *captures, const struct capture *c, int r,
                                  const struct error *err)
 {
@@ -32,7 +34,7 @@ static bool capture_answer_begun(struct captures *captures, const struct capture
                                                           .err = err });
 }
 
-/* Sets the end of @c, which begins now. */
+/* Sets the end of @c for a begin now. */
 static void capture_set_end(struct capture *c)
 {
     if (!c->duration_ns)
@@ -59,7 +61,7 @@ static void capture_run(struct captures *captures, struct capture *c)
             c->events[i].source->run(&c->events[i]);
     }
     captures_reconcile(captures, clock_monotonic_ns());
-    captures_look_edge(captures); /* counts from now on are its own */
+    captures_look_edge(captures); /* later counts belong to @c */
     c->meta.start_realtime_ns = clock_realtime_ns();
     c->start_ns = c->meta.start_ns = clock_monotonic_ns();
     c->random = c->start_ns | 1;
@@ -130,8 +132,8 @@ void capture_enter(struct captures *captures, struct capture *c, enum capture_st
 {
     switch (state) {
     case CAPTURE_RUNNING:
-        captures_take_losses(captures); /* losses of captures that run already */
-        c->state = state;               /* the filter and the counters include it */
+        captures_take_losses(captures); /* losses so far are of captures that already run */
+        c->state = state;               /* from now on the filter and the counters include @c */
         capture_run(captures, c);
         break;
     case CAPTURE_FLUSHING:
@@ -145,7 +147,7 @@ void capture_enter(struct captures *captures, struct capture *c, enum capture_st
     }
     c->due_ns = clock_monotonic_ns() + (state == CAPTURE_FLUSHING ? CAPTURE_LATE_NS : 0);
     if (state == CAPTURE_NAMING)
-        captures_take_losses(captures); /* the last losses of its own */
+        captures_take_losses(captures); /* the last losses of @c */
     c->state = state;
     if (state == CAPTURE_DONE)
         capture_unlink(captures, c);
@@ -171,7 +173,7 @@ static bool capture_symbols_wait(struct captures *captures, struct capture *c, u
     return false;
 }
 
-/* Returns the state after that of @c at @now_ns, or the same. */
+/* Returns the state that @c should have at @now_ns: the next one, or the same. */
 static enum capture_state capture_next(struct captures *captures, struct capture *c,
                                        uint64_t now_ns)
 {
@@ -193,8 +195,8 @@ static enum capture_state capture_next(struct captures *captures, struct capture
 
 /* ---- the end ---- */
 
-/* Delivers the failure of @c, and frees @c. The store keeps the failure of a resource, unless its
- * request gets it or it was cancelled. */
+/* Delivers the failure of @c, and frees @c. The store keeps the failure of a capture that is a
+ * resource, unless its request gets the failure or it was cancelled. */
 static void capture_fail(struct captures *captures, struct capture *c, int r,
                          const struct error *err)
 {
@@ -281,7 +283,7 @@ void captures_finish_due(struct captures *captures, uint64_t now_ns)
         if (c->refusal.code)
             capture_fail(captures, c, BACKEND_CONFLICT, &c->refusal);
         else if (clock_monotonic_ns() - begun_ns < CAPTURES_TURN_NS)
-            capture_advance(captures, c, now_ns); /* the others: at the next tick */
+            capture_advance(captures, c, now_ns); /* the other captures follow at the next tick */
     }
 }
 
@@ -302,7 +304,8 @@ static void capture_poll_again(struct capture *c, uint64_t since_ns, uint64_t no
     c->due_ns = now_ns + CLAMP(took_ns / 4, PREPARE_POLL_MIN_NS, PREPARE_POLL_MAX_NS);
 }
 
-/* Returns the time since its request after which nothing of the duration of @c is left. */
+/* Returns how long after its request @c must begin at the latest. After that, nothing of its
+ * duration is left. */
 static uint64_t capture_begin_max_ns(const struct capture *c)
 {
     return c->to.waiter.done && c->duration_ns ? CAPTURE_LATEST_NS + c->duration_ns : UINT64_MAX;
@@ -319,7 +322,8 @@ static int capture_answer_created(struct captures *captures, struct capture *c, 
     return 0;
 }
 
-/* Polls @c in CAPTURE_PREPARING. 0: it runs, or is to be polled again. Else why it fails. */
+/* Polls @c in CAPTURE_PREPARING. Returns 0 if @c runs or has to be polled again, else the reason
+ * why it fails. */
 static int capture_poll_preparing(struct captures *captures, struct capture *c, uint64_t now_ns,
                                   struct error *err)
 {

@@ -31,13 +31,14 @@ struct store_writer {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct kept *queue; /* by turn, oldest first; the first stays queued while it is stored */
+    struct kept *queue; /* by turn, then age; the first item stays while it is stored */
     size_t waiting;     /* profiles in the queue */
     bool stopping;
 };
 
-/* Calls `done` of @item, once. @err: why it could not be stored. Called with the lock held, which
- * it releases for the call. @item may be freed then, except on the writer's thread. */
+/* Calls `done` of @item, once. @err: why @item could not be stored. The caller holds the lock,
+ * which this function releases for the call. After that @item may be freed, except on the writer's
+ * thread. */
 static void tell(struct store_writer *k, struct kept *item, const struct error *err)
 {
     capture_done_fn done = TAKE_PTR(item->done);
@@ -161,7 +162,7 @@ static void enqueue(struct store_writer *k, struct kept *item)
     LOCK_SCOPE(&k->lock);
 
     for (at = &k->queue; *at && (at == &k->queue || (*at)->turn <= item->turn);)
-        at = &(*at)->next; /* never before the first, which is being stored */
+        at = &(*at)->next; /* not before the first item, which is being stored */
     item->next = *at;
     *at = item;
     k->waiting += item->profile != NULL;
@@ -176,7 +177,7 @@ void store_writer_put(struct store_writer *k, struct profile *p, const char *sch
 
     if (!item) {
         if (done)
-            done(cookie, 0, p, NULL); /* not stored, but delivered */
+            done(cookie, 0, p, NULL); /* delivered, but not stored */
         else
             profile_unref(p);
         return;
@@ -230,7 +231,7 @@ void store_writer_put_runs(struct store_writer *k, const char *schedule, const s
     struct kept *item = calloc(1, sizeof(*item));
 
     if (!item || !k->store || !(item->history = malloc(sizeof(*h)))) {
-        free(item); /* the next change includes it */
+        free(item); /* the next change includes this one */
         return;
     }
     item->turn = STORE_WRITER_LAST;

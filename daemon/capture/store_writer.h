@@ -10,8 +10,8 @@
 
 struct store_writer;
 
-/* Captures that may wait to be written. Beyond it a new capture is refused, since it would wait for
- * all of them. */
+/* Captures that may wait to be written. Beyond this number a new capture is refused, since it would
+ * wait for all of them. */
 #define STORE_WRITER_WAITING_MAX 128
 
 /* Starts the thread. @store may be NULL: profiles are only delivered. Returns 0 or -errno. */
@@ -29,14 +29,15 @@ enum store_writer_turn {
     STORE_WRITER_LAST,
 };
 
-/* Takes the reference @p. Calls @done (may be NULL) with it on the writer's thread, when it is
- * stored or cannot be. If that takes until @answer_ns, and longer than STORE_WRITER_DELAY_NS,
- * store_writer_hurry() calls @done. @max_age_s: retention of this profile; 0: the store's. */
+/* Takes the reference @p. Calls @done (may be NULL) with @p on the writer's thread, once @p is
+ * stored or cannot be stored. If that takes until @answer_ns, and longer than
+ * STORE_WRITER_DELAY_NS, store_writer_hurry() calls @done. @max_age_s: retention of this profile;
+ * 0: the store's. */
 void store_writer_put(struct store_writer *k, struct profile *p, const char *schedule,
                       uint64_t max_age_s, enum store_writer_turn turn, uint64_t answer_ns,
                       capture_done_fn done, void *cookie);
-/* Calls @done of profiles that are past their answer_ns: no answer waits for a disk without end.
- * They are still being stored, and store_writer_find() finds them until then. */
+/* Calls @done of profiles that are past their answer_ns, so that no answer waits for a disk without
+ * end. These profiles are still stored later; until then, store_writer_find() finds them. */
 void store_writer_hurry(struct store_writer *k, uint64_t now_ns);
 /* Returns the number of profiles that are not stored yet. */
 size_t store_writer_waiting(struct store_writer *k);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the source that names the Java code of a capture. Memory always does. An agent, or the
- * JVM's own map, comes first if a request names it and the preflight finds no obstacle. The end of
- * the capture reports the source with the reason.
+ * Chooses the source that names the Java code of a capture. Memory is always a source. An agent, or
+ * the JVM's own map, is preferred if a request names it and the preflight finds no obstacle. The
+ * end of the capture reports the source with the reason.
  */
 #include "attach/attachment.h"
 #include "attach/preflight_facts.h"
@@ -37,7 +37,7 @@ static void fall_back(struct capture *c, uint32_t mode, const char *reason, cons
              c->names.nameless ? "none" : "memory", source, reason);
 }
 
-/* Implements record_later_fn. Numbers from LATER_PLACES_MAX on are of inlined frames. */
+/* Implements record_later_fn. Numbers from LATER_PLACES_MAX on stand for inlined frames. */
 static size_t resolve_deferred(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
     struct capture *c = cookie;
@@ -65,7 +65,7 @@ static int attach(struct captures *captures, struct capture *c, const struct pro
         return -ENOMEM;
     capture_defer_names(c);
     if (mode == ATTACH_PERFMAP)
-        return 0; /* attached at the end, when all sampled code is compiled */
+        return 0; /* attach at the end, when all sampled code is compiled */
     c->names.attachment = attachment_take(captures->attaching, p, mode);
     return c->names.attachment ? 0 : -ENOMEM;
 }
@@ -167,7 +167,7 @@ void capture_tell_names(struct capture *c)
                     (uintmax_t)attachment_dropped(c->names.attachment));
 }
 
-/* Warns of debug information that is missing. */
+/* Warns of missing debug information. */
 static void add_unread(const struct capture *c, struct profile *p)
 {
     struct inlined_stats s = inlined_stats(c->names.inlined);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes samples into a capture: whether a sample is its own, its value, its names. */
+/* Takes samples into a capture: decides whether a capture takes a sample, and sets the sample's
+ * value and names. */
 #include "capture/capture_impl.h"
 
 uint64_t capture_draw(const struct capture *c, const struct sample_record *rec)
@@ -11,7 +12,8 @@ uint64_t capture_draw(const struct capture *c, const struct sample_record *rec)
     return x ^ x >> 31;
 }
 
-/* Returns true for a random share of samples. The choice must not depend on anything periodic. */
+/* Returns true for a random share of samples. The choice is random, as a periodic one would distort
+ * profiles. */
 static bool capture_keeps(const struct capture *c, const struct capture_event *event,
                           const struct sample_record *rec)
 {
@@ -60,8 +62,8 @@ static void capture_name(struct capture *c, struct incoming *in)
     incoming_name_later(in, &later);
 }
 
-/* Returns the verdict on the process of @in if @c takes the sample. NULL: it does not, or there is
- * no room for another process. */
+/* Returns the verdict on the process of @in if @c takes the sample. NULL: @c does not take it, or
+ * has no room for another process. */
 static struct seen_verdict *capture_wanted(struct captures *captures, struct capture *c,
                                            const struct capture_event *event,
                                            const struct incoming *in)
@@ -149,7 +151,8 @@ bool captures_want_process(struct captures *captures, uint32_t set, const struct
             continue;
         if (!target_is_node(c->target))
             v = capture_verdict(captures, c, p, now_ns);
-        if (v ? v->wanted : target_matches(c->target, p)) /* without room capture_wanted() counts */
+        if (v ? v->wanted
+              : target_matches(c->target, p)) /* no room: capture_wanted() counts that */
             return true;
     }
     return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JVMs with unmounted virtual threads that sets of samples want: events of waiting renew their
+ * Wishes of sets for samples of unmounted virtual threads, by JVM. Events of waiting renew their
  * wishes at each reconciliation. Pure; thread: the owner's.
  */
 #pragma once
@@ -14,26 +14,27 @@
 struct virtual_wish {
     struct proc_id id;
     uint64_t owner;     /* proc_owner() */
-    uint32_t sets;      /* bits: sets of any waits */
-    uint32_t lock_sets; /* bits: sets of waits for locks alone */
+    uint32_t sets;      /* bits: sets that want all waits */
+    uint32_t lock_sets; /* bits: sets that want only waits for locks */
     uint64_t wished_ns; /* CLOCK_MONOTONIC of the last renewal */
-    bool untracked;     /* the last look found that the JVM does not list all of them */
+    bool untracked;     /* the last look found that the JVM does not list all its virtual threads */
     /* Set by the owner's looks: */
     uint64_t looked_ns, due_ns; /* CLOCK_MONOTONIC; 0: never */
     uint32_t draws, bad;        /* draws of the next look; discarded looks in a row */
     /* Sums over the looks since virtual_wishes_load(). */
     uint32_t looks;
-    double runnable, mounted; /* threads that could run: without a carrier; with one */
+    double runnable, mounted; /* threads that could run: without a carrier; with a carrier */
 };
 
 struct virtual_wishes {
     struct virtual_wish of[VIRTUAL_JVMS_MAX];
     uint32_t count;
-    struct places places; /* of `of` */
+    struct places places; /* owners' shares of `of` */
 };
 
-/* Renews the wish of set @set for the unmounted threads of JVM @id of @owner, or (@locks) for those
- * that wait for a lock. Returns the wish, until the next call. NULL: there is no room. */
+/* Renews the wish of set @set for the unmounted threads of JVM @id of @owner, or (@locks) only for
+ * threads that wait for a lock. Returns the wish, which is valid until the next call. NULL: there
+ * is no room. */
 const struct virtual_wish *virtual_wishes_add(struct virtual_wishes *w, const struct proc_id *id,
                                               uint64_t owner, uint32_t set, bool locks,
                                               uint64_t now_ns);

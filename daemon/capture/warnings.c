@@ -12,7 +12,7 @@ static void warn_right(void *cookie, const char *sentence)
     record_warn(c->record, "%s", sentence);
 }
 
-/* Returns the advice that makes for fewer samples. */
+/* Returns the advice for getting fewer samples. */
 static const char *fewer(const struct capture *c)
 {
     bool timed = false, counted = false;
@@ -24,7 +24,7 @@ static const char *fewer(const struct capture *c)
     return !counted ? "lower hz" : timed ? "lower hz or raise interval" : "raise interval";
 }
 
-/* Warns of samples that were lost while it ran. */
+/* Warns of samples that were lost while @c ran. */
 static void capture_warn_lost(struct capture *c)
 {
     uint64_t unread = (uint64_t)(c->lost.unread + 0.5), costly = (uint64_t)(c->lost.costly + 0.5);
@@ -62,7 +62,8 @@ static void capture_warn_hidden(const struct captures *captures, struct capture 
                                "in this profile; start flamed in the host's (hostPID: true)");
 }
 
-/* The kernel may allow a lower rate than at the begin: it drops the rest, uncounted. */
+/* Warns if the kernel now allows a lower rate than at the start. It then drops samples without
+ * counting them. */
 void capture_warn_dropped(struct capture *c, uint64_t period_ns)
 {
     uint64_t allowed_hz;

@@ -60,7 +60,7 @@ static void take_out(struct broker *b, const struct probe_entry *e)
     broker_probe_drop(b, e->id.host_pid, BROKER_PROBED_MOMENTS, /* which= */ 0, NULL);
 }
 
-/* Removes the probes of groups that came too often since the last look. */
+/* Removes the probes of groups with moments that came too often since the last look. */
 static void look(struct broker *b, struct probe_entry *e)
 {
     struct moment_source *t = (struct moment_source *)e;
@@ -133,8 +133,8 @@ static bool end_safepoint(struct moment_source *t, const struct moment_record *r
 
     if (!end(&t->safepoint, MOMENT_IS_SAFEPOINT, rec, ret, unpaired))
         return false;
-    /* Without an operation (JDK 8), the time to reach it is not known: all of its time counts as
-     * that. */
+    /* Without an operation (JDK 8), the time to reach the safepoint is unknown. Its whole duration
+     * then counts as time to reach it. */
     ret->reach_ns = (reached_ns ? reached_ns : ret->end_ns) - ret->start_ns;
     return true;
 }
@@ -162,7 +162,8 @@ static bool end_operation(struct moment_source *t, const struct moment_record *r
            end(&t->operations[t->nested], MOMENT_IS_OPERATION, rec, ret, unpaired);
 }
 
-/* Returns the entry of the thread that compiles. If it has none: a free one, or the oldest. */
+/* Returns the entry of the compiling thread. If it has none, returns a free entry, else the
+ * oldest. */
 static struct compiling *compiler_of(struct moment_source *t, uint32_t host_tid)
 {
     struct compiling *oldest = &t->compilers[0];
@@ -209,7 +210,7 @@ bool moments_pair(struct moment_source *t, const struct moment_record *rec, stru
     switch ((enum moment_kind)rec->kind) {
     case MOMENT_SAFEPOINT_BEGIN:
         begin(&t->safepoint, rec);
-        t->nested = 0; /* no operation is under way: its end was lost */
+        t->nested = 0; /* no operation can be under way: its end was lost */
         return false;
     case MOMENT_SAFEPOINT_END:
         return end_safepoint(t, rec, ret, unpaired);
@@ -222,7 +223,7 @@ bool moments_pair(struct moment_source *t, const struct moment_record *rec, stru
         begin(&t->gc, rec);
         return false;
     case MOMENT_COLLECTOR:
-        if (t->gc.start_ns) /* the last name counts: a full collection may begin as a young one */
+        if (t->gc.start_ns) /* the last name counts: a full collection may begin as young */
             memcpy(t->gc.name, rec->name, sizeof(rec->name));
         return false;
     case MOMENT_GC_END:

@@ -45,9 +45,9 @@ static void drop(struct probe_table *t, struct broker *b, struct probe_entry **a
     free(e);
 }
 
-/* Returns the number of entries of @owner; with @standing, of those with probes, or with probes
- * that are coming. The latter number is exact: they are few, and owners that share a place in
- * struct shares would lose probes to others. */
+/* Returns the number of entries of @owner. With @standing, counts only entries that have probes or
+ * soon will. That number is exact, as owners that share a place in struct shares would lose probes
+ * to others. */
 static uint64_t entries_of(const struct probe_table *t, uint64_t owner, bool standing)
 {
     uint64_t n = 0;
@@ -59,15 +59,15 @@ static uint64_t entries_of(const struct probe_table *t, uint64_t owner, bool sta
     return n;
 }
 
-/* Returns the entry that gives way to one of @owner: the newest of the owner with most, if that is
- * more than @owner has then. @standing: among entries with probes, or with probes that are coming.
- * NULL: none. */
+/* Returns the entry to drop for a new entry of @owner: the newest entry of the owner with most
+ * entries, if @owner still has fewer with the new entry. @standing: only among entries that have
+ * probes or soon will. NULL: none. */
 static struct probe_entry **gives_way(struct probe_table *t, uint64_t owner, bool standing)
 {
     uint64_t least = entries_of(t, owner, standing) + 2, most = 0;
     struct probe_entry **found = NULL;
 
-    if (!standing && t->places.most < least) /* keeps many owners without room cheap */
+    if (!standing && t->places.most < least) /* keeps this cheap for many owners without room */
         return NULL;
     for (struct probe_entry **at = &t->first; *at; at = &(*at)->next) {
         uint64_t has = entries_of(t, (*at)->owner, standing);
@@ -82,7 +82,8 @@ static struct probe_entry **gives_way(struct probe_table *t, uint64_t owner, boo
     return most >= least ? found : NULL;
 }
 
-/* Returns a new entry; another owner's may give way to it. NULL: there is no room. */
+/* Returns a new entry, for which an entry of another owner may be dropped. NULL: there is no
+ * room. */
 static struct probe_entry *new_entry(struct probe_table *t, struct broker *b, uint64_t owner)
 {
     struct probe_entry **gives =
@@ -119,7 +120,7 @@ static struct probe_entry *entry_of(struct probe_table *t, const struct probe_en
     return e;
 }
 
-/* Returns the number of entries but @one that have probes, or soon will. */
+/* Returns the number of entries except @one that have probes, or soon will. */
 static size_t standing_beside(const struct probe_table *t, const struct probe_entry *one)
 {
     size_t n = 0;
@@ -130,7 +131,8 @@ static size_t standing_beside(const struct probe_table *t, const struct probe_en
 }
 
 /* Returns whether @e may have probes. *@ret_gives: the entry that loses its probes once @e has
- * them; NULL: none. No entry gives way to one that has failed, or it would at each further try. */
+ * them; NULL: none. If @e has failed before, no entry loses its probes, as each further try would
+ * cost another entry. */
 static bool may_stand(struct probe_table *t, const struct probe_entry *e,
                       struct probe_entry **ret_gives)
 {
@@ -145,7 +147,7 @@ static bool may_stand(struct probe_table *t, const struct probe_entry *e,
     return gives;
 }
 
-/* Requests the probes of @e. As probe_kind.put. */
+/* Requests the probes of @e. Returns as probe_kind.put. */
 static int ask(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
                struct process *p, const void *what, struct error *err)
 {

@@ -3,7 +3,7 @@
 
 #include "base/old_kernel.h"
 
-#define PROBES_TRIES_MAX 50 /* tries while the JVM's compilers start */
+#define PROBES_TRIES_MAX 50 /* tries while the JVM's compilers make stubs */
 
 _Static_assert(HOTSPOT_ALLOCATORS_MAX <= BROKER_PLACES_MAX, "room for all places");
 
@@ -65,7 +65,7 @@ static int find_by_stubs(struct process *p, struct heap_probe *one, const struct
     return -EOPNOTSUPP;
 }
 
-/* Finds where the probes go. 0 or as probe_kind.put. */
+/* Finds where the probes go. Returns 0, or as probe_kind.put. */
 static int find_places(struct symbolizer *s, struct process *p, struct heap_probe *one,
                        struct broker_probes *ret, struct mapping *ret_mapping, struct error *err)
 {

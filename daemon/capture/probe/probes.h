@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probes of event alloc, in JVMs of running captures and in no others: in libjvm.so, or in the
- * agent that an attachment (attach/attachment.h) has loaded. Finds where the probes go; the broker
- * checks that and puts them. Thread: the engine's.
+ * Probes of event alloc, only in JVMs of running captures. They are in libjvm.so, or in the agent
+ * that an attachment (attach/attachment.h) has loaded. Finds where the probes go; the broker checks
+ * that and puts them. Thread: the engine's.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 
 struct heap_probe {
     struct probe_entry entry; /* first */
-    bool by_stubs;            /* at functions that allocation stubs call: libjvm has no symbols */
-    uint32_t tries;           /* while the JVM's compilers had not made all stubs */
+    bool by_stubs;            /* libjvm has no symbols: probes at functions that stubs call */
+    uint32_t tries;           /* tries so far, while the JVM's compilers had not made all stubs */
 };
 
 extern const struct probe_kind PROBES_LIBJVM, PROBES_AGENT;

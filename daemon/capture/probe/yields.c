@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-#define YIELDS_TRIES 16 /* trials in which the begin of a wait was lost */
+#define YIELDS_TRIES 16 /* most trials in which the begin of a wait was lost */
 
 _Static_assert((int)YIELDS_KINDS <= BROKER_PLACES_MAX, "room for all places");
 
@@ -14,7 +14,7 @@ static void begin(struct yields_probe *y)
     y->tries = 0;
 }
 
-/* Finds the functions of @p, once. 0 or as probe_kind.put. */
+/* Finds the functions of @p, once. Returns 0, or as probe_kind.put. */
 static int find(struct yields_probe *y, struct process *p, struct error *err)
 {
     int r;
@@ -37,8 +37,8 @@ static int find(struct yields_probe *y, struct process *p, struct error *err)
                  : 0;
 }
 
-/* Adds the place of the function at @at, in the mapping @m up to @end. Returns false if it lies
- * elsewhere. */
+/* Adds the place of the function at @at, in the mapping @m up to @end. Returns false if @at is
+ * outside of @m. */
 static bool add_place(struct broker_probes *to, const struct mapping *m, uint64_t end, uint64_t at,
                       enum yields_kind kind)
 {
@@ -130,9 +130,9 @@ static void look(struct broker *b, struct probe_entry *e)
     }
     if (broker_yields(b, e->id.host_pid, &now) != 0)
         return;
-    took_ns = clock_monotonic_ns() - y->looked_ns; /* the answer may have come late */
+    took_ns = clock_monotonic_ns() - y->looked_ns; /* the broker may have answered late */
     if (now.missed && !y->since_ns && (y->unread || y->tries++ < YIELDS_TRIES)) {
-        y->looked_ns = now_ns; /* the unwinder's tables come later than the probes */
+        y->looked_ns = now_ns; /* a new trial begins: the unwinder's tables come after the probes */
         y->counts = now;
         return;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Probes where virtual threads leave their carriers and come back (source=probe of events of
- * waiting), in JVMs of running captures and in no others. Their hits are counted first, and as long
- * as they stand: a JVM with too many loses its probes. Thread: the engine's.
+ * waiting), only in JVMs of running captures. Hits are counted in a trial at first, and then while
+ * the probes are installed. A JVM with too many hits loses its probes. Thread: the engine's.
  */
 #pragma once
 
@@ -12,19 +12,19 @@
 #define YIELDS_MAX 32               /* JVMs at a time: the broker's limit */
 #define YIELDS_PER_SECOND_MAX 50000 /* hits of probes; a yield has two or more */
 #define YIELDS_TRIAL_NS (200 * NSEC_PER_MSEC)
-/* From the decision until the probes are removed: their waits that go on are sampled. */
+/* Time from the decision until the probes are removed, for sampling the waits that have not
+ * ended. */
 #define YIELDS_CLOSING_NS (200 * NSEC_PER_MSEC)
 
 struct yields_probe {
     struct probe_entry entry;    /* first */
     struct hotspot_yields at;    /* freeze 0: not found yet */
-    uint64_t looked_ns;          /* the last look; CLOCK_MONOTONIC, 0: none yet */
-    struct yields_counts counts; /* at that look */
-    uint64_t since_ns; /* CLOCK_MONOTONIC: waits from then on are sampled; 0: the trial goes
-                        * on */
-    uint64_t over_ns;  /* the same of the end: hits were too many; 0: they are not */
-    uint32_t tries;    /* trials that began again for that */
-    bool unread;       /* its frozen stacks are not described yet: trials do not count */
+    uint64_t looked_ns;          /* CLOCK_MONOTONIC of the last look; 0: none yet */
+    struct yields_counts counts; /* counts at that look */
+    uint64_t since_ns; /* CLOCK_MONOTONIC from which on waits are sampled; 0: the trial goes on */
+    uint64_t over_ns;  /* CLOCK_MONOTONIC when hits were too many; 0: they are not */
+    uint32_t tries;    /* trials that were begun again */
+    bool unread;       /* its frozen stacks are not described yet, so trials do not count */
 };
 
 extern const struct probe_kind YIELDS;

@@ -111,7 +111,7 @@ static int put_probe(struct agent_jvm *j, struct captures *captures, uint64_t no
     int r;
 
     if (!p || p->exited || !proc_id_equal(&p->id, &j->id))
-        return 0; /* its samples so far are kept */
+        return 0; /* keep its samples so far */
     if (!j->since_ns)
         unwinding_again(captures->unwinding, p, now_ns); /* the agent is mapped now */
     r = probe_table_put(&captures->agents, &env, p, PROBE_NO_SET, /* what= */ NULL,
@@ -134,7 +134,7 @@ static int poll_jvm(struct agent_jvm *j, struct captures *captures, uint64_t now
     case ATTACHMENT_FAILED:
         problem = attachment_problem(j->attachment);
         if (j->since_ns)
-            return 0; /* the JVM ended it; settle_jvm() warns */
+            return 0; /* the JVM ended the agent; settle_jvm() warns */
         return refuse(j->id.host_pid, problem->msg, problem->remedy, err);
     default:
         return 0;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agents that sample the allocations of a capture's JVMs, one in each. Events alloc (source=agent)
- * and live use its functions in their struct event_source. The state of such an event begins with a
- * struct agent_sampling. If no agent is planned, the functions do nothing. Thread: the engine's.
+ * Agents that sample the allocations of a capture's JVMs, one agent in each JVM. Events alloc
+ * (source=agent) and live use these functions in their struct event_source. The state of such an
+ * event begins with a struct agent_sampling. If no agent is planned, the functions do nothing.
+ * Thread: the engine's.
  */
 #pragma once
 
 #include "capture/source/source.h"
 
-#define AGENT_JVMS_MAX 8 /* per capture */
+#define AGENT_JVMS_MAX 8 /* JVMs of one capture */
 
 struct agent_jvm {
     struct attachment *attachment;
     struct proc_id id;
-    uint64_t since_ns; /* CLOCK_MONOTONIC since when it samples; 0: not yet */
+    uint64_t since_ns; /* CLOCK_MONOTONIC since when the agent samples; 0: not yet */
     bool left_out;     /* no agent can be loaded, and the profile has the warning */
 };
 
@@ -25,9 +26,9 @@ struct agent_sampling {
 /* Why event alloc may have no sample by an agent. */
 extern const struct empty_reason AGENT_SAMPLING_EMPTY;
 
-/* Plans to load the agent into each JVM that is selected now. @what, @parameter: the part of the
- * request that asks for it, as text, and its parameter. Return: 0; BACKEND_CONFLICT or -errno with
- * @err. */
+/* Plans to load the agent into each JVM that is selected now. @what: the part of the request that
+ * needs an agent, as text; @parameter: the name of its parameter. Return: 0; BACKEND_CONFLICT or
+ * -errno with @err. */
 int agent_sampling_begin(struct capture_event *e, const char *what, const char *parameter,
                          struct error *err);
 /* Waits for the agents. If a JVM takes long to load one, the event begins without that JVM, and
@@ -43,7 +44,7 @@ int agent_sampling_poll(struct capture_event *e, uint64_t now_ns, struct error *
 #define AGENT_JVM_BYTES 32
 const char *agent_jvm_prefix(const struct agent_sampling *a, const struct agent_jvm *j,
                              char buf[AGENT_JVM_BYTES]);
-/* Warns at the end of allocations that the agents did not sample. */
+/* Adds warnings, at the end, about allocations that the agents did not sample. */
 void agent_sampling_settle(struct capture_event *e, uint64_t end_ns);
 /* Releases the agents. */
 void agent_sampling_release(struct capture_event *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Event nativelive: samples of blocks are kept until the end, and dropped when their blocks are
+ * Event nativelive: keeps samples of blocks until the end, and drops a sample when its block is
  * freed.
  */
 #include "capture/capture_impl.h"
@@ -22,8 +22,8 @@ static int blocks_begin(struct capture_event *e, struct error *err)
     return native_live_new(&b->live);
 }
 
-/* Returns whether no probe reports the free of the block of @in. Its probes have gone: they were in
- * an image that an exec replaced, or the process calls too often. */
+/* Returns whether no probe will report that the block of @in is freed, as the probes are gone: an
+ * exec replaced the image, or the process called too often. */
 static bool is_unfollowed(struct captures *captures, const struct incoming *in)
 {
     uint64_t since_ns = calls_since_ns(&captures->calls, &in->process->id, in->rec->set);
@@ -88,8 +88,8 @@ static void end_process(struct captures *captures, const struct proc_id *id, uin
     }
 }
 
-/* Loses the blocks of processes that have lost their probes since the last call: their frees are
- * not seen. */
+/* Drops the blocks of processes that have lost their probes since the last call, as no probe
+ * reports when these are freed. */
 static void blocks_swept(struct captures *captures)
 {
     struct call_probe *one;
@@ -106,7 +106,7 @@ static void blocks_replaced(struct captures *captures, const struct proc_id *id)
     }
 }
 
-/* The new set follows no blocks. */
+/* Drops all blocks, as the new set follows none of them. */
 static void blocks_set_changed(struct capture_event *e)
 {
     native_live_lose_all(((struct blocks *)e->state)->live, clock_monotonic_ns());

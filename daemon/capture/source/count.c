@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#define VMSTAT_BYTES_MAX ((size_t)64 << 10) /* of /proc/vmstat: some 4 KiB */
+#define VMSTAT_BYTES_MAX ((size_t)64 << 10) /* most bytes of /proc/vmstat, which has some 4 KiB */
 
 const struct event_source event_source_count = { .empty = { "the target had none", EMPTY_ONE_IN } };
 
@@ -22,7 +22,7 @@ const struct event_source event_source_timer = {
 /* ---- pages ---- */
 
 struct pages {
-    uint64_t huge_before; /* of the node, when the capture began */
+    uint64_t huge_before; /* huge pages of the node when the capture began */
 };
 
 /* Returns the huge pages that came into use since the node started; 0: not known. */
@@ -51,7 +51,8 @@ static void pages_run(struct capture_event *e)
     p->huge_before = huge_pages(e->capture->captures);
 }
 
-/* A huge page takes one fault, and the kernel does not report which faults those were. */
+/* Warns of huge pages. A huge page takes one fault, and the kernel does not report which faults
+ * were for huge pages. */
 static void pages_warn(const struct capture_event *e)
 {
     struct capture *c = e->capture;

@@ -29,8 +29,8 @@ void function_calls_hold(const struct capture_event *e, const struct proc_id *p)
         probe_table_want(&e->capture->captures->calls, p, e->sets[0].set);
 }
 
-/* Refuses @c if its one process calls malloc too often and its profile has little more than the
- * begin. */
+/* Refuses @c if its one process calls malloc too often so that its profile would have little more
+ * than the start. */
 static void refuse_often(struct capture *c, const struct error *why, uint64_t now_ns)
 {
     if (!target_single_pid(c->target) || c->event_count > 1 || c->refusal.code ||

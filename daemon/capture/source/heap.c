@@ -8,13 +8,13 @@
 #include "capture/capture_impl.h"
 #include "capture/probe/probes.h"
 
-#define FIXED_SAMPLES 50 /* fewer show no loop */
-#define FIXED_SHARE 0.4  /* share of them that shows a loop */
+#define FIXED_SAMPLES 50 /* samples; fewer show no loop */
+#define FIXED_SHARE 0.4  /* share of equal steps that shows a loop */
 
 struct heap {
     struct agent_sampling agent; /* first; used with source=agent */
-    bool stubs_warned;           /* the warning on a JVM that is probed at its stubs is recorded */
-    uint32_t allocs, same_steps; /* samples without SAMPLE_ALONE; of these, with SAMPLE_SAME_STEP */
+    bool stubs_warned;           /* the warning about a JVM that is probed at its stubs was added */
+    uint32_t allocs, same_steps; /* samples without SAMPLE_ALONE; those with SAMPLE_SAME_STEP */
 };
 
 static const struct source_texts TEXTS = { .first = "what it allocated at first is",
@@ -46,9 +46,9 @@ static void heap_sets(const struct capture_event *e, struct event_ref *ret)
                                  by_agent(e) ? EVENT_WAY_AGENT : EVENT_WAY_OWN };
 }
 
-#define SYMBOLS_JDK 11 /* the first with functions that all allocations come through */
+#define SYMBOLS_JDK 11 /* first JDK with functions through which all allocations go */
 
-/* Warns once of allocations that are not seen if @p is probed at its stubs. */
+/* If @p is probed at its stubs, warns once of the allocations that the probes miss. */
 static void warn_stubs(struct capture_event *e, const struct process *p)
 {
     struct capture *c = e->capture;
@@ -107,7 +107,7 @@ static void heap_weight(struct capture_event *e, const struct sample_record *rec
     }
 }
 
-/* Warns if samples at full buffers repeat in the same way. */
+/* Warns if the samples at full buffers repeat a fixed sequence. */
 static void heap_warn(const struct capture_event *e)
 {
     const struct heap *h = e->state;

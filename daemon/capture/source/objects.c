@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Event live: samples of objects are kept until the end, when each JVM's memory shows which are
- * alive.
+ * Event live: keeps samples of objects until the end, when each JVM's memory shows which objects
+ * are alive.
  */
 #include "capture/source/agent_sampling.h"
 
@@ -11,7 +11,7 @@
 
 struct objects {
     struct agent_sampling agent;       /* first */
-    struct live *live[AGENT_JVMS_MAX]; /* by JVM: agents use the same ids of objects */
+    struct live *live[AGENT_JVMS_MAX]; /* one for each JVM, as agents use the same ids of objects */
 };
 
 static int objects_begin(struct capture_event *e, struct error *err)
@@ -92,7 +92,7 @@ static void settle(void *cookie, const struct live_sample *s, uint32_t objects, 
     record_sample(to->c->record, &sample, to->frames + !to->frames[0], n + !!to->frames[0]);
 }
 
-/* Warns of what @f, of @j, lacks. @whose: by agent_jvm_prefix(). */
+/* Adds warnings about what the result @f of JVM @j lacks. @whose: by agent_jvm_prefix(). */
 static void warn(struct capture *c, const struct agent_jvm *j, const char *whose,
                  const struct live_found *f)
 {

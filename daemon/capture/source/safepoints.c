@@ -10,7 +10,7 @@
 
 struct safepoints {
     uint32_t named_moments;   /* compilations and classes in the profile */
-    uint64_t unnamed_moments; /* those beyond CAPTURE_NAMED_MOMENTS_MAX */
+    uint64_t unnamed_moments; /* moments beyond CAPTURE_NAMED_MOMENTS_MAX, which have no names */
 };
 
 static const struct source_texts TEXTS = { .first = "its first safepoints are",
@@ -59,8 +59,8 @@ static uint32_t names_text(struct captures *captures, const struct moment_names 
     return frame_table_clean(captures->frames, buf_span(&raw), TEXT_MODIFIED_UTF8);
 }
 
-/* Records a sample of the VM's own thread that stands for safepoint @m until the profile is
- * made. */
+/* Records a sample of the VM's own thread for safepoint @m. It counts if no thread was sampled as
+ * late for that safepoint. */
 static void record_rest(const struct capture_event *e, uint32_t process, struct process *p,
                         const struct moment *m)
 {
@@ -144,7 +144,7 @@ static void safepoints_drain(struct captures *captures)
 
 /* ---- warnings ---- */
 
-/* Warns of @p, which @c wants, if some of its moments came too often to be complete in @c. */
+/* Warns if moments of @p, which @c wants, came so often that @c lacks some. */
 static void warn_often(struct capture *c, const struct process *p)
 {
     uint32_t often = moments_often(&c->captures->moments, &p->id);

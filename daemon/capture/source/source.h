@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What captures do for an event, as a table of functions: each event of events.def names one. The
- * files of this folder define the tables; no other code of capture/ depends on the kind of an
+ * What captures do for an event, as a table of functions. Each event of events.def names a table.
+ * The files of this folder define the tables; no other code of capture/ depends on the kind of an
  * event. Thread: the engine's.
  */
 #pragma once
@@ -29,18 +29,18 @@ struct event_source {
 
     /* Checks the request, and plans for it. Return: 0; BACKEND_CONFLICT or -errno with @err. */
     int (*begin)(struct capture_event *e, struct error *err);
-    /* Writes the events to sample for @e, at most EVENT_SETS_MAX. NULL: its own alone. */
+    /* Writes the events to sample for @e, at most EVENT_SETS_MAX. NULL: only the event of @e. */
     void (*sets)(const struct capture_event *e, struct event_ref *ret);
-    /* Probes @p, the one process of the capture (NULL: it has several). 0: it can be sampled.
-     * -EINPROGRESS with @err: call again. BACKEND_CONFLICT with @err. */
+    /* Probes @p, the one process of the capture (NULL: it has several). Return: 0: the event can be
+     * sampled; -EINPROGRESS with @err: call again; BACKEND_CONFLICT with @err. */
     int (*prepare)(struct capture_event *e, struct process *p, struct error *err);
     /* Marks the probes that prepare() has put as wanted, at each reconciliation. @p: the process;
-     * NULL: there is none, or want() is called for it. */
+     * NULL: there is none, or want() marks them. */
     void (*hold)(const struct capture_event *e, const struct proc_id *p);
 
     /* ---- while the capture runs ---- */
 
-    /* Notes the state of the node as the capture begins. */
+    /* Stores the state of the node at the start of the capture. */
     void (*run)(struct capture_event *e);
     /* Probes @p, a process of the capture, at each reconciliation. */
     void (*want)(struct capture_event *e, struct process *p, uint64_t now_ns);
@@ -56,19 +56,19 @@ struct event_source {
 
     /* ---- for each record of its sets ---- */
 
-    /* Takes a record that is no sample. Returns false if it is one. */
+    /* Takes a record that is no sample. Returns false if the record is a sample. */
     bool (*note)(struct capture_event *e, const struct incoming *in);
-    /* Returns whether the capture covers the time of @rec. NULL: it does if it ran then. */
+    /* Returns whether the capture covers the time of @rec. NULL: it does if it ran at that time. */
     bool (*covers)(const struct capture_event *e, const struct sample_record *rec);
-    /* Sets the value of the sample. NULL: source_value() for EVENT_VALUED, else a period, or the
-     * number of events that it stands for. */
+    /* Sets the value of the sample. NULL: sets source_value() for EVENT_VALUED, else a period, or
+     * the number of events that the sample stands for. */
     void (*weight)(struct capture_event *e, const struct sample_record *rec, struct seen_run *run,
                    struct profile_sample *sample);
-    /* Keeps the sample with its @n @frames, leaf first, until the end. NULL: it is recorded at
-     * once. */
+    /* Keeps the sample with its @n @frames, leaf first, until the end. NULL: samples are recorded
+     * at once. */
     void (*keep)(struct capture_event *e, const struct incoming *in,
                  const struct profile_sample *sample, const uint32_t *frames, size_t n);
-    /* Notes that the BPF program has lost its state for the set of @e. */
+    /* Called when the BPF program has lost its state for the set of @e. */
     void (*set_changed)(struct capture_event *e);
 
     /* ---- at the end ---- */
@@ -82,14 +82,14 @@ struct event_source {
     void (*lates)(const struct capture_event *e);
     /* Records the kept samples, for a profile that ends at @end_ns. */
     void (*settle)(struct capture_event *e, uint64_t end_ns);
-    /* Warns of what the profile lacks for @e. */
+    /* Adds warnings about what the profile lacks for @e. */
     void (*warn)(const struct capture_event *e);
     /* Sets the values of the samples of event number @event of the profile. Returns 0 or
      * -ENOMEM. */
     int (*weigh_profile)(struct profile *p, uint32_t event);
     /* Returns the number of samples that are kept until the end. */
     size_t (*kept)(const struct capture_event *e);
-    /* Frees what its state holds; the caller frees the state itself. */
+    /* Frees what the state of @e holds; the caller frees the state itself. */
     void (*release)(struct capture_event *e);
 };
 
@@ -109,11 +109,11 @@ void event_sources_replaced(struct captures *captures, const struct proc_id *id)
 uint64_t source_value(const struct capture_event *e, const struct sample_record *rec);
 
 /* Returns the share of samples like @rec to keep. A wait of length d is sampled with a chance of
- * d/I. The share makes that right for the capture's own interval I. */
+ * d/I. The share corrects that chance for the capture's own interval I. */
 double source_share(const struct capture_event *e, const struct sample_record *rec);
 /* Returns the share of samples of set @set that @e keeps, on average. */
 double source_set_share(const struct capture_event *e, uint32_t set);
-/* Sets the value of @sample, which is made of @rec. */
+/* Sets the value of @sample, which was made from @rec. */
 void source_weigh(struct capture_event *e, const struct sample_record *rec, struct seen_run *run,
                   struct profile_sample *sample);
 
@@ -125,6 +125,6 @@ struct source_texts {
 /* Probes @p, a JVM, by @t, as event_source.prepare. */
 int source_prepare_jvm(struct capture_event *e, struct probe_table *t, struct process *p,
                        const struct source_texts *texts, struct error *err);
-/* Does the same as event_source.want, if @p is a JVM. Returns whether it is probed. */
+/* Probes @p by @t, as event_source.want, if @p is a JVM. Returns whether @p is probed. */
 bool source_want_jvm(struct capture_event *e, struct probe_table *t, struct process *p,
                      const struct source_texts *texts);

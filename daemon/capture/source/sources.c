@@ -67,7 +67,7 @@ double source_set_share(const struct capture_event *e, uint32_t set)
     return set == e->sets[0].set && !event_is_valued(e->info) && from < to ? from / to : 1;
 }
 
-/* Returns the value of a sample at a pace: the events that it stands for. */
+/* Returns the value of a sample taken at a pace: the number of events that it stands for. */
 static uint64_t counted(const struct capture_event *e, const struct sample_record *rec)
 {
     double events = (double)MAX(rec->value, UINT64_C(1)) / source_share(e, rec);

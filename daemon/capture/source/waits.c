@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of waiting: a sample is a wait, which ends when its thread runs again, or by a flush at
+ * Events of waiting: each sample is a wait. It ends when its thread runs again, or by a flush at
  * the end of the capture. Event wall also has samples of running threads.
  */
 #include "capture/capture_impl.h"
 #include "capture/yield_windows.h"
 
 struct waits {
-    uint32_t flush_no;            /* number of the flush at the end; 0: none yet */
+    uint32_t flush_no;            /* number of the capture's last flush; 0: not flushed yet */
     bool untracked;               /* a JVM does not list all of its virtual threads */
     bool left_out;                /* there was no room for the virtual threads of a JVM */
     bool unclosed;                /* a look at the end of sampling by probes has missed threads */
-    bool unlisted;                /* one has, because the JVM does not list all */
-    uint64_t unlisted_ns;         /* the time that those, and what the looks missed, have waited; 0:
-                                   * unknown */
-    uint64_t unbegun_ns;          /* the most that waits of an unknown begin can have lasted */
-    double missed_ns;             /* waits of virtual threads that are in no sample */
-    struct yield_windows windows; /* JVMs whose virtual threads are sampled by probes */
+    bool unlisted;                /* such a look missed threads because the JVM does not list all */
+    uint64_t unlisted_ns;         /* waiting time of all missed threads; 0: unknown */
+    uint64_t unbegun_ns;          /* greatest possible time of waits with an unknown begin */
+    double missed_ns;             /* waiting time of virtual threads that is in no sample */
+    struct yield_windows windows; /* JVMs with virtual threads that probes sample */
 };
 
-/* The sets: RUNNING of event wall alone, PROBED with source=probe alone. */
+/* The sets. Only event wall has RUNNING; only source=probe has PROBED. */
 enum { WAITING, RUNNING, PROBED };
 
-/* Returns whether the sample is of the probes of virtual threads. */
+/* Returns whether the sample is from the probes of virtual threads. */
 static bool is_probed(const struct capture_event *e, const struct sample_record *rec)
 {
     return e->sets[PROBED].set == rec->set;
@@ -50,7 +49,8 @@ static uint64_t wait_value(const struct capture_event *e, const struct sample_re
                       0.5);
 }
 
-/* Returns the number of waits that @rec stands for, since not all are sampled: right on average. */
+/* Returns the number of waits that @rec stands for, as not all are sampled. The number is right on
+ * average. */
 static uint32_t wait_count(const struct capture_event *e, const struct sample_record *rec)
 {
     double waits = (double)rec->value / (double)rec->wait_ns / source_share(e, rec);
@@ -70,7 +70,7 @@ static bool waits_cover(const struct capture_event *e, const struct sample_recor
         return yield_window_takes(yield_window_find(&w->windows, (int32_t)rec->host_pid), rec) &&
                wait_value(e, rec) > 0;
     if (rec->flush ? rec->flush != w->flush_no : w->flush_no && rec->flushed >= w->flush_no)
-        return false; /* of another capture's flush, or its own has counted it */
+        return false; /* it is of another capture's flush, or counted already */
     return wait_value(e, rec) > 0;
 }
 
@@ -92,7 +92,7 @@ static void waits_weight(struct capture_event *e, const struct sample_record *re
 
 /* ---- virtual threads by probes ---- */
 
-/* Returns whether @e asks for probes. */
+/* Returns whether the request of @e wants probes. */
 static bool by_probes(const struct capture_event *e)
 {
     return e->capture->wish.source == ALLOC_SOURCE_PROBE;
@@ -117,8 +117,8 @@ static void waits_sets(const struct capture_event *e, struct event_ref *ret)
     add_probed_set(e, e->info->kind, ret);
 }
 
-/* Puts probes into @p, and waits until its yields are counted. What cannot have probes is looked
- * at. */
+/* Puts probes into @p, and waits until its yields are counted. Processes that cannot have probes
+ * are sampled by looks. */
 static int waits_prepare(struct capture_event *e, struct process *p, struct error *err)
 {
     struct capture *c = e->capture;
@@ -149,7 +149,7 @@ static void waits_hold(const struct capture_event *e, const struct proc_id *p)
         probe_table_want(&e->capture->captures->virtual_threads.yields, p, PROBE_NO_SET);
 }
 
-/* Ends the sampling of @p by probes: what waits now is in samples of one look. */
+/* Ends the sampling of @p by probes. One look samples the threads that wait now. */
 static void close_window(struct capture_event *e, struct process *p, struct yield_window *window,
                          uint64_t until_ns)
 {
@@ -194,7 +194,8 @@ static void close_windows(struct capture_event *e)
     }
 }
 
-/* Probes @p. Returns whether probes sample its virtual threads now, so that no look has to. */
+/* Probes @p. Returns whether probes sample its virtual threads now, so that looks are not
+ * needed. */
 static bool want_probed(struct capture_event *e, struct process *p, uint64_t now_ns)
 {
     struct captures *captures = e->capture->captures;
@@ -319,7 +320,8 @@ static void waits_warn(const struct capture_event *e)
                     w->missed_ns / 1e9, e->name);
 }
 
-/* Returns how much of @missed of process @host_pid lies within the capture, and is by no probe. */
+/* Returns the part of the missed time @missed of process @host_pid that lies within the capture and
+ * outside of sampling by probes. */
 static uint64_t missed_within(const struct capture_event *e, int32_t host_pid,
                               const struct virtual_missed *missed)
 {
@@ -400,18 +402,18 @@ static void wall_sets(const struct capture_event *e, struct event_ref *ret)
     add_probed_set(e, EVENT_OFFCPU, ret);
 }
 
-/* Returns the value of a sample of a running thread: its CPU time since the sample before. On
- * average, the thread has run one period before its first sample and one after its last. The first
- * sample counts one of these, and the second adds the other. So the sum is right for threads with
- * one sample, and exact to a period or two for others. */
+/* Returns the value of a sample of a running thread: its CPU time since its previous sample. On
+ * average, the thread has run one period before its first sample and one period after its last
+ * sample. The first sample counts one of these periods, and the second sample adds the other. So
+ * the sum is right for threads with one sample, and exact to a period or two for others. */
 static uint64_t ran(struct seen_run *run, uint64_t period, const struct sample_record *rec)
 {
     uint64_t value = period;
 
     if (run->samples && rec->time_ns < run->time_ns)
-        return 1; /* the sample was held: the one after it has its time */
+        return 1; /* this sample was held; the later sample already has its time */
     if (run->samples && rec->run_ns < run->run_ns)
-        run->samples = 0; /* another thread with that number */
+        run->samples = 0; /* another thread with the same id */
     if (run->samples)
         value = MAX(rec->run_ns - run->run_ns + (run->samples == 1 ? period : 0), UINT64_C(1));
     run->run_ns = rec->run_ns;
