@@ -384,8 +384,7 @@ void alloc_begin(jvmti_vm *vm, struct stream_header *h)
         fail(h, STREAM_STEP_BUSY, 0);
         return;
     }
-    other =
-        end_session(vm); /* the session of an earlier flamed, which is gone or gave up waiting */
+    other = end_session(vm); /* the session of a flamed that is gone or gave up */
     if (other)
         leave(other, STREAM_ENDED);
     env = prepare(vm, h);

@@ -18,8 +18,7 @@ struct place_key {
 
 struct place {
     uint64_t time_ns;
-    uint32_t first,
-        decided; /* indices in the pool: of the frames that memory gave; of the decided frames */
+    uint32_t first, decided; /* indices in the pool: frames that memory gave; decided frames */
     uint8_t count, decided_count;
 };
 
@@ -30,8 +29,8 @@ struct deferred {
     struct place *places; /* [keys.count] */
     size_t place_cap;
     uint32_t *pool; /* frame ids */
-    size_t pool_count, pool_cap,
-        pool_kept; /* pool_kept: number of frames that memory gave; decided frames follow them */
+    /* pool_kept: number of frames that memory gave; decided frames follow them. */
+    size_t pool_count, pool_cap, pool_kept;
     uint64_t time_ns;
     struct deferred_source source;
     struct u64_cache functions; /* maps the agent's id of a method to its function */

@@ -151,8 +151,7 @@ bool captures_want_process(struct captures *captures, uint32_t set, const struct
             continue;
         if (!target_is_node(c->target))
             v = capture_verdict(captures, c, p, now_ns);
-        if (v ? v->wanted
-              : target_matches(c->target, p)) /* no room: capture_wanted() counts that */
+        if (v ? v->wanted : target_matches(c->target, p)) /* no room: capture_wanted() counts */
             return true;
     }
     return false;

@@ -46,8 +46,7 @@ void names_renew(struct engine *e)
     e->names_ns = now_ns;
     r = names_new(e, &fresh);
     if (r == 0) {
-        frame_table_join(
-            fresh, NULL); /* these names must not count twice: captures hold them in both tables */
+        frame_table_join(fresh, NULL); /* not twice: both tables have what captures hold */
         r = move_captures(e, fresh);
     }
     if (r < 0) { /* try again when the table has grown by a quarter */

@@ -121,8 +121,7 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
     if (!t && s->stack.n)
         keep_leaf(&rec, s->frames, end);
     else if (!t && rec.set == LOOKS_SET)
-        rec.user_end =
-            UNWIND_END_NO_PROCESS; /* a later pass walks the stack, once there are tables */
+        rec.user_end = UNWIND_END_NO_PROCESS; /* a later pass walks it, once there are tables */
     if (t) {
         memcpy(d->frames, s->frames, rec.kernel_count * sizeof(*d->frames));
         rec.user_count = (uint16_t)t->count;

@@ -17,12 +17,12 @@ struct signal_state {
 
 /* A signal while it is on, and for SIGNAL_PAST_NS after that. */
 struct signal_past {
-    uint64_t since_ns,
-        until_ns; /* CLOCK_MONOTONIC: when it first went on; when it last went off, 0: it is on */
+    /* CLOCK_MONOTONIC: when the signal first went on; when it last went off, 0: it is on. */
+    uint64_t since_ns, until_ns;
     uint64_t worst_ns; /* CLOCK_MONOTONIC of `worst` */
     unsigned times;    /* how often it was on */
-    struct rule_finding
-        worst; /* the most severe finding within SIGNAL_PAST_NS; of equal findings the newest */
+    /* The most severe finding within SIGNAL_PAST_NS; of equal findings the newest. */
+    struct rule_finding worst;
 };
 
 /* The last sample of a JVM's heap, for its signals. */
@@ -39,8 +39,7 @@ struct watched {
     struct process *p; /* pinned */
     struct numbers numbers;
     struct number_reading fixed; /* numbers that are read once, or seldom */
-    struct number_reading
-        taken; /* the reading at the last signals_take_stops(); all unknown before */
+    struct number_reading taken; /* reading at the last signals_take_stops(); unknown before */
     bool fixed_read;
     struct broker_cgroup_files files;
     uint64_t files_ns, limits_ns; /* when `files` were opened; when limits were read; 0: never */
