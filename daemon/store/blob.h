@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The encoding of the store's blobs: numbers as LEB128, texts preceded by their length, the whole
- * compressed by zstd. Blobs are read as hostile: the file may be damaged or foreign. Pure; thread:
- * any.
+ * The encoding of the store's blobs: numbers as LEB128, texts preceded by their length, and the
+ * whole blob compressed by zstd. Readers treat blobs as hostile, as the file may be damaged or
+ * foreign. Pure; thread: any.
  */
 #pragma once
 
 #include "base/buf.h"
 
-#define BLOB_MAX_BYTES ((size_t)512 << 20) /* of one blob, uncompressed */
+#define BLOB_MAX_BYTES ((size_t)512 << 20) /* bytes of one blob, uncompressed */
 
 /* Append a number, or a text preceded by its length. */
 void blob_add_number(struct buf *b, uint64_t v);

@@ -17,7 +17,7 @@ int store_failed(struct store *s, struct error *err, const char *what)
     } else if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
         r = -EBADMSG;
         remedy = "move the file away, and those beside it: flamed begins a new one by itself";
-        s->writable = false; /* a later write opens the file again */
+        s->writable = false; /* so a later write opens the file again */
     } else if (primary == SQLITE_NOMEM) {
         r = -ENOMEM;
     } else if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) {

@@ -5,8 +5,8 @@
 #include "store/store_impl.h"
 
 #define DICTIONARY_NS (UINT64_C(24) * 3600 * NSEC_PER_SEC)
-#define DICTIONARY_BYTES_MAX ((size_t)32 << 20)  /* in memory; then another begins */
-#define DICTIONARY_UNUSED_NS (60 * NSEC_PER_SEC) /* idle time after which a read one is freed */
+#define DICTIONARY_BYTES_MAX ((size_t)32 << 20)  /* in memory; above it, another begins */
+#define DICTIONARY_UNUSED_NS (60 * NSEC_PER_SEC) /* idle time before a read dictionary is freed */
 
 static int dictionary_read(struct store *s, int64_t id, struct dictionary **ret, struct error *err)
 {
@@ -77,7 +77,8 @@ int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err
     uint64_t created_ns = 0;
     int64_t newest;
     int r = dictionary_newest(s, &newest, &created_ns, err);
-    /* the distance counts both ways: a clock set back a day begins a new dictionary too */
+    /* the difference counts in both directions: a clock set back by a day also begins a new
+     * dictionary */
     bool fresh =
         newest && (now_ns > created_ns ? now_ns - created_ns : created_ns - now_ns) < DICTIONARY_NS;
 
@@ -90,7 +91,7 @@ int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err
         dictionaries_forget(s, newest);
         if (dictionary_read(s, newest, &s->writing, NULL) == 0 &&
             dictionary_bytes(s->writing) < DICTIONARY_BYTES_MAX)
-            return 0; /* a damaged or full dictionary stays unchanged, and a new one begins */
+            return 0; /* leave a damaged or full dictionary unchanged, and begin a new one */
     }
     dictionaries_abandon(s);
     r = dictionary_create(s, now_ns, &newest, err);

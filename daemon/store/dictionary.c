@@ -75,7 +75,7 @@ void dictionary_add_process(struct dictionary *e, const struct profile *p,
     uint32_t *const strings[] = { &process->name, &process->container, &process->pod,
                                   &process->pod_namespace, &process->service };
 
-    for (size_t i = 0; i < ARRAY_SIZE(strings); i++) /* a full dictionary: "" */
+    for (size_t i = 0; i < ARRAY_SIZE(strings); i++) /* stays "" if the dictionary is full */
         dictionary_add_string(e, intern_get(p->strings, *strings[i]), strings[i]);
     process->version = process->attributes = 0;
 }
@@ -214,7 +214,7 @@ void dictionary_additions(const struct dictionary *e, struct buf *out)
         blob_add_number(out, n->frame);
     }
     if (now.routes == e->saved.routes)
-        return; /* as in files of before there were routes */
+        return; /* as in files that are older than routes */
     blob_add_number(out, now.routes - e->saved.routes);
     for (uint32_t i = e->saved.routes; i < now.routes; i++) {
         const struct function_route *set = frame_table_get_set_route(e->table, i);
@@ -224,7 +224,7 @@ void dictionary_additions(const struct dictionary *e, struct buf *out)
     }
 }
 
-/* ---- replaying: each entry must get its former id, and point at earlier entries ---- */
+/* ---- replaying: each entry must get its former id, and refer to earlier entries only ---- */
 
 /* Takes one entry and adds it; *ret_id gets its id. @have: the counts before this list. Returns 0,
  * -EBADMSG, -ENOSPC or -ENOMEM. */

@@ -38,7 +38,7 @@ size_t dictionary_bytes(const struct dictionary *e);
 /* Finds or adds the stacks of @p; ret_nodes[p->stack_count] gets their nodes. Returns 0, -ENOSPC
  * (the dictionary is full: begin another) or -ENOMEM. */
 int dictionary_add_stacks(struct dictionary *e, const struct profile *p, uint32_t *ret_nodes);
-/* Replaces the strings of @process, which are of @p, by strings of @e. Those that the store does
+/* Replaces the strings of @process, which are ids of @p, by ids of @e. Strings that the store does
  * not keep become 0. */
 void dictionary_add_process(struct dictionary *e, const struct profile *p,
                             struct profile_process *process);
@@ -52,7 +52,7 @@ bool process_decode(struct span *s, bool services, struct profile_process *p);
 struct dictionary_places {
     const struct dictionary *e; /* borrowed */
     struct record *record;      /* borrowed */
-    uint32_t *of;               /* [e->nodes.count]: place + 1; 0: not mapped yet */
+    uint32_t *of;               /* [e->nodes.count]: place + 1 of each node; 0: not mapped yet */
     uint32_t *path;             /* [DICTIONARY_DEPTH_MAX] */
 };
 int dictionary_places_init(struct dictionary_places *d, const struct dictionary *e,
@@ -68,8 +68,8 @@ bool dictionary_has_additions(const struct dictionary *e);
 void dictionary_mark_saved(struct dictionary *e);
 /* Replays a row of additions. Return: 0; -EBADMSG: damaged; -ENOMEM. */
 int dictionary_replay(struct dictionary *e, struct span additions);
-/* Ends the replay of all rows: stored functions without a route have none from then on. So no later
- * process can give one to a function of others with the same name. */
+/* Ends the replay of all rows. Stored functions without a route never get one after this. So no
+ * later process can give a route to a function of other processes with the same name. */
 void dictionary_replayed(struct dictionary *e);
-/* Frees what only additions need: @e is only read from then on. */
+/* Frees what only additions need. After this, @e may only be read. */
 void dictionary_seal(struct dictionary *e);

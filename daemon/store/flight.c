@@ -10,18 +10,18 @@
  */
 #include "store/flight.h"
 
-#define FLIGHT_SLICE_NS (10 * NSEC_PER_SEC) /* the least; longer for a long time to keep */
+#define FLIGHT_SLICE_NS (10 * NSEC_PER_SEC) /* shortest slice; longer for a long time to keep */
 #define FLIGHT_SLICES_MAX 4096
-#define FLIGHT_SLICES_KEPT 3072 /* in the time to keep; a slice of much memory ends early */
+#define FLIGHT_SLICES_KEPT 3072 /* slices in the time to keep; a large slice ends early */
 #define FLIGHT_SLICE_SAMPLES_MAX ((size_t)4000000)
 
 struct flight_slice {
     struct flight_slice *newer;
-    struct record *record;     /* of the newest slice while it is filled; else NULL */
-    struct profile *profile;   /* of the other slices; NULL: it could not be finished */
-    size_t bytes;              /* of the profile */
-    uint64_t start_ns, end_ns; /* of its samples */
-    uint64_t minute_ns;        /* of the history; UINT64_MAX: not cut yet */
+    struct record *record;     /* record of the newest slice while it is filled; else NULL */
+    struct profile *profile;   /* profile of a finished slice; NULL: finishing it failed */
+    size_t bytes;              /* bytes of the profile */
+    uint64_t start_ns, end_ns; /* span of its samples */
+    uint64_t minute_ns;        /* minute of the history; UINT64_MAX: not cut yet */
 };
 
 struct flight {
@@ -32,7 +32,7 @@ struct flight {
     size_t max_bytes;
     size_t finished_bytes;
     struct flight_slice *oldest, *newest;
-    uint64_t since_ns; /* time of the first sample, or end of the slice dropped last */
+    uint64_t since_ns; /* time of the first sample, or end of the last dropped slice */
     struct flight_stats stats;
     struct {
         flight_finish_fn fn; /* NULL: no listener */
@@ -174,8 +174,8 @@ static void flight_retain(struct flight *f, uint64_t now_ns)
     }
 }
 
-/* Gets the slice for @time_ns. Begins a new one if the newest is over, or if it alone holds a
- * quarter of all memory. */
+/* Gets the slice for @time_ns. Begins a new slice if the newest is over, or holds a quarter of all
+ * memory. */
 static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_slice **ret)
 {
     struct flight_slice *s = f->newest;
@@ -295,8 +295,8 @@ int flight_merge(struct profile *const *parts, size_t count, const struct profil
     struct profile monotonic = *meta;
     int r;
 
-    /* profile_merge() takes the parts' times as CLOCK_REALTIME. They are CLOCK_MONOTONIC:
-     * profile_shift() converts them. */
+    /* profile_merge() expects CLOCK_REALTIME, but the parts have CLOCK_MONOTONIC. profile_shift()
+     * converts the result. */
     monotonic.start_realtime_ns = meta->start_ns;
     r = profile_merge(parts, count, slice, &monotonic, ret);
     if (r == 0)

@@ -23,14 +23,14 @@ enum flight_listener { FLIGHT_TO_RECORDER, FLIGHT_TO_HISTORY, FLIGHT_LISTENERS }
 typedef void (*flight_finish_fn)(void *cookie, struct profile *slice);
 void flight_on_finish(struct flight *f, enum flight_listener who, flight_finish_fn fn,
                       void *cookie);
-/* Finishes the newest slice: later samples go to another. The slices finished since the last cut
- * belong to the minute of the history that begins at @minute_ns. */
+/* Finishes the newest slice, so that later samples go to another slice. The slices finished since
+ * the last cut belong to the minute of the history that begins at @minute_ns. */
 void flight_cut(struct flight *f, uint64_t minute_ns);
 
 /* The process, thread and request of a sample. */
 struct flight_origin {
     const struct profile_process *process;
-    const struct profile_thread *thread;   /* its process is ignored */
+    const struct profile_thread *thread;   /* member `process` is ignored */
     const struct profile_context *request; /* its operation is a string of the table; NULL: none */
 };
 /* Appends a sample as record_sample() does; s->thread and s->context are ignored. Return: 0 or
@@ -63,7 +63,7 @@ int flight_merge(struct profile *const *parts, size_t count, const struct profil
 void flight_use_table(struct flight *f, const struct frame_table *table);
 
 struct flight_stats {
-    uint64_t samples, dropped; /* of its first event */
+    uint64_t samples, dropped; /* samples of the first event */
     uint64_t slices;
     size_t bytes, max_bytes;
     uint64_t oldest_ns; /* CLOCK_MONOTONIC: all samples since then are kept; 0: no samples */

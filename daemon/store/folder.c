@@ -49,7 +49,7 @@ static void content_add(struct content *c, int folder_fd, const char *name, uid_
     c->foreign_owner = st.st_uid;
 }
 
-/* Looks for files of the store and for others. 0 or -errno with @err. */
+/* Looks for files of the store and for other files. Returns 0 or -errno with @err. */
 static int content_read(int folder_fd, const char *path, uid_t uid, struct content *ret,
                         struct error *err)
 {
@@ -66,7 +66,7 @@ static int content_read(int folder_fd, const char *path, uid_t uid, struct conte
 
 /* ---- its owner ---- */
 
-/* Returns true for a system folder that users share: it may be empty now. */
+/* Returns true for a system folder that users share, although it may be empty now. */
 static bool is_shared(const struct stat *st)
 {
     static const char *const SHARED[] = {
@@ -110,8 +110,8 @@ static int refuse_owner(const char *path, uid_t owner, uid_t uid, struct error *
     return refuse(err, "name another with --store, or chown it");
 }
 
-/* Gives root's folder to @uid. Closes it to others, then checks its content again: until then
- * others could add files. */
+/* Gives root's folder to @uid. First closes the folder to others and checks its content again, as
+ * others could add files before. */
 static int hand_over(int fd, const char *path, const struct stat *st, uid_t uid, gid_t gid,
                      struct error *err)
 {
@@ -124,7 +124,7 @@ static int hand_over(int fd, const char *path, const struct stat *st, uid_t uid,
         return refuse_content(path, &c, err);
     if (fchmod(fd, FOLDER_MODE) < 0)
         return errno == EROFS
-                   ? 0 /* /readyz reports it; the rest works */
+                   ? 0 /* /readyz reports the failure; all else works */
                    : error_errno(err, "cannot close the store's folder '%s' to others", path);
     r = content_read(fd, path, uid, &c, err);
     if (r == 0 && c.foreign[0])

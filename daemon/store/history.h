@@ -20,11 +20,11 @@
 
 #define HISTORY_TIERS 3
 #define HISTORY_MINUTE_NS (60 * NSEC_PER_SEC)
-#define HISTORY_CONTAINER_NAME "container.name=" /* begins a line of attributes */
+#define HISTORY_CONTAINER_NAME "container.name=" /* start of the line that names the container */
 #define HISTORY_IMAGES_MAX 100000u               /* image rows read for one answer */
 #define HISTORY_MARKS_MAX 100000u                /* marks of one answer */
-#define HISTORY_IMAGES_KEPT 32768u /* rows of JVMs in the file, fewer in a small one */
-#define HISTORY_SLICES_MAX 64      /* of one minute */
+#define HISTORY_IMAGES_KEPT 32768u /* rows of JVMs in the file; a small file has fewer */
+#define HISTORY_SLICES_MAX 64      /* slices of one minute */
 
 struct history;
 
@@ -60,38 +60,39 @@ struct history_image {
     const char *version, *environment, *java;
     const char *attributes;     /* formatted as in struct profile_process */
     uint64_t flags;             /* hash of the JVM's options; 0: unknown */
-    const char *options;        /* when put: as in jvm_options.h; NULL: unknown */
+    const char *options;        /* only for writing: as in jvm_options.h; NULL: unknown */
     uint64_t started_ns;        /* 0: not known */
     uint64_t first_ns, last_ns; /* when it was seen, in whole minutes; ignored when put */
-    uint64_t ended_ns; /* when put: its exact end, kept as last_ns; 0: running or unknown */
-    struct history_stopped stopped; /* when put: in that minute */
+    uint64_t ended_ns; /* only for writing: exact end, stored as last_ns; 0: running or unknown */
+    struct history_stopped stopped; /* only for writing: pauses and throttling in that minute */
 };
 
-/* Where a JVM runs. The kernel and the runtime say that, and not the JVM. Texts are borrowed. */
+/* Where a JVM runs, as the kernel and the runtime report it, not the JVM. Texts are borrowed. */
 struct history_place {
     uint32_t owner;
     const char *container, *pod, *pod_namespace, *attributes; /* as in struct history_image */
-    uint64_t payer;                                           /* the same */
+    uint64_t payer;                                           /* as in struct history_image */
 };
 
 /* Returns the place of @image, with its texts. */
 struct history_place history_place_of(const struct history_image *image);
-/* Returns the name of the container in @attributes; empty: in a pod, or not known. */
+/* Returns the name of the container in @attributes; empty: it is in a pod, or its name is not
+ * known. */
 struct span history_container_name(const char *attributes);
-/* Returns whether two JVMs that claim to be one service can be that. They have one user, and one
- * namespace or container name, or one container. */
+/* Returns whether two JVMs that claim to be one service can be one. They must have the same user,
+ * and the same namespace, container name or container. */
 bool history_same_place(const struct history_place *a, const struct history_place *b);
 
 /* The recording of a minute. */
 struct history_minute {
     uint64_t start_ns, end_ns;
-    struct profile *const *slices; /* their times are ignored */
+    struct profile *const *slices; /* times of the slices are ignored */
     size_t slice_count;
     const struct history_image *images; /* running JVMs; a JVM with samples may be missing */
     size_t image_count;
     uint64_t lost;           /* samples that the recorder dropped */
     uint64_t names_left_out; /* strings of images omitted for lack of room */
-    int64_t jump_ns;         /* by how much the wall clock was set in this time; 0: not set */
+    int64_t jump_ns;         /* by how much the wall clock was set in this minute; 0: not set */
 };
 /* Returns the minute of the wall clock that holds the middle of [@start_ns, @end_ns). The recording
  * of that time is stored in the part of that minute. */
@@ -117,7 +118,7 @@ struct history_query {
     /* Selects the events of samples to read; NULL: all. */
     bool (*wants_event)(void *cookie, const char *name);
     void *cookie;
-    uint64_t coarsest_ns; /* longer parts only where no shorter ones are kept; 0: any */
+    uint64_t coarsest_ns; /* longer parts only where no shorter parts are kept; 0: any length */
     bool newest_first;    /* history_marks() begins with the last mark */
     bool summed;          /* history_read() adds up samples of different parts */
 };
@@ -135,10 +136,10 @@ struct history_reach {
 };
 
 /* Passes the samples of [from, to) to @fn as one or several finished profiles, which @fn borrows.
- * Their processes have owners; the time of a sample is the begin of its part, or with
- * history_query.summed that of the first one. @fn returns 0 to go on.
- * wants() selects images; @fn filters the processes of an image that stands for several.
- * Return: 0; the result of @fn that stopped it; -errno with @err. */
+ * Their processes have owners. The time of a sample is the begin of its part, or with
+ * history_query.summed the begin of the first part. @fn returns 0 to go on. wants() selects images;
+ * @fn must filter the processes of an image that stands for several processes. Return: 0; the
+ * result of @fn that stopped it; -errno with @err. */
 typedef int (*history_profile_fn)(void *cookie, struct profile *p);
 int history_read(struct history *h, const struct history_query *q, history_profile_fn fn,
                  void *cookie, struct history_reach *ret, struct error *err);
@@ -147,8 +148,8 @@ int history_read(struct history *h, const struct history_query *q, history_profi
 struct history_sums {
     uint64_t start_ns, end_ns;
     const struct history_image *image;
-    uint64_t samples[CATEGORY_COUNT]; /* of CPU time */
-    uint64_t period_ns;               /* between two samples */
+    uint64_t samples[CATEGORY_COUNT]; /* samples of CPU time */
+    uint64_t period_ns;               /* time between two samples */
 };
 typedef void (*history_sums_fn)(void *cookie, const struct history_sums *s);
 /* Passes the sums of [from, to) to @fn, by time, with the lock held. */
@@ -170,7 +171,7 @@ int history_stops(struct history *h, const struct history_query *q, size_t max, 
 
 /* Kinds of marks in a timeline. The values are part of the file format. */
 enum history_mark_kind {
-    HISTORY_MARK_DEPLOY, /* a service's JVM differs from its last one in version, JDK or flags */
+    HISTORY_MARK_DEPLOY, /* a JVM differs from its service's last JVM in version, JDK or flags */
     HISTORY_MARK_CLOCK,  /* the wall clock was set */
     HISTORY_MARK_CHANGE, /* the effect of a release, once known */
     HISTORY_MARK_KINDS,
@@ -178,14 +179,14 @@ enum history_mark_kind {
 struct history_mark {
     uint64_t time_ns;
     enum history_mark_kind kind;
-    const struct history_image *image; /* NULL: of the node */
+    const struct history_image *image; /* NULL: the mark is of the node */
     const char *text;                  /* a sentence */
     double value;                      /* HISTORY_MARK_CHANGE: percent, NAN: unknown; else 0 */
 };
 typedef void (*history_mark_fn)(void *cookie, const struct history_mark *m);
 /* Passes the marks of wanted images and of the node in [from, to) to @fn, by time, at most
- * HISTORY_MARKS_MAX. *ret_left_out: how many more there are. Marks of other images take no place
- * among them. */
+ * HISTORY_MARKS_MAX. *ret_left_out: how many more there are. Marks of other images do not count for
+ * that limit. */
 int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
                   void *cookie, uint64_t *ret_left_out, struct error *err);
 /* Adds the mark @m to the row of its image. Return: 0; -ENOENT: the history does not have that

@@ -7,20 +7,20 @@
 #include "store/history_impl.h"
 #include "store/jvm_options.h"
 
-#define IMAGE_STRINGS_MAX ((size_t)64 << 20) /* of one answer: 2 KiB for each image kept */
-#define IMAGE_BYTES 8192u  /* of the file for each image, most of them for its samples */
-#define IMAGES_AT_ONCE 16u /* one part in so many is dropped at once */
+#define IMAGE_STRINGS_MAX ((size_t)64 << 20) /* bytes of one answer: 2 KiB for each image kept */
+#define IMAGE_BYTES 8192u  /* bytes of the file for each image, mostly for its samples */
+#define IMAGES_AT_ONCE 16u /* drops this part of the images at once */
 #define IMAGE_COLUMNS                                                                              \
     "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
     " environment, java, flags, started_ns, first_ns, last_ns, attributes, payer"
-#define OPTIONS_BYTES 320 /* of a mark's text, from here on */
+#define OPTIONS_BYTES 320 /* this and the next two: bytes of a mark's text */
 #define VERSION_BYTES 60
 #define DIFFERENCE_BYTES (OPTIONS_BYTES + 4 * VERSION_BYTES + 40)
-/* Values that are not kept, or options of the program. */
+/* The text for changed values that are not kept, and for options of the program. */
 #define OTHER_OPTIONS "other options of the JVM"
 
-/* The JVM of a service and place (history_same_place()) that started last, without number ?3. ?7:
- * name_line(). ?8: the payer; 0 and -1 (OWNER_FOREIGN) are no payer. */
+/* Selects the JVM of a service and place (history_same_place()) that started last, except row ?3.
+ * ?7: name_line(). ?8: the payer; 0 and -1 (OWNER_FOREIGN) mean no payer. */
 #define LAST_OF                                                                                    \
     "SELECT version, java, flags, options FROM images WHERE service = ?1 AND owner = ?2 AND n != " \
     "?3"                                                                                           \
@@ -39,7 +39,8 @@ static const char *cut(const char *text, char field[VERSION_BYTES + 1])
     return text_clean_into(span_of(text), field, VERSION_BYTES + 1);
 }
 
-/* Writes the differences as part of a sentence; "" if no fact known of both differs. */
+/* Writes the differences as part of a sentence; "" if no fact differs that is known of both
+ * JVMs. */
 static void difference(sqlite3_stmt *before, const struct history_image *now, char *ret,
                        size_t size)
 {
@@ -92,10 +93,10 @@ static void name_line(const struct history_image *image, struct buf *ret)
         buf_add_str(ret, "");
 }
 
-/* A service's name is a claim of the JVM. So pods are one service only in one namespace, and other
- * containers only with one name. Where the runtime gives no names, an id counts only with the same
- * payer: a container that may write cgroups has any id that it wants, but not its name or payer.
- * LAST_OF selects by the same rule. */
+/* A service's name is only a claim of the JVM. So pods count as one service only in the same
+ * namespace, and other containers only with the same name. If the runtime gives no names, an id
+ * counts only with the same payer: a container that may write cgroups can choose its id, but not
+ * its name or payer. LAST_OF selects by the same rule. */
 bool history_same_place(const struct history_place *a, const struct history_place *b)
 {
     struct span name = history_container_name(a->attributes);
@@ -168,8 +169,8 @@ static int image_insert(struct history *h, const struct history_image *image, ui
     return r;
 }
 
-/* Keeps a known fact where a later minute lacks it. A last_ns that is no whole minute is the exact
- * end: later samples do not change it. */
+/* Updates a row, but keeps known facts that a later minute lacks. A last_ns that is no whole minute
+ * is the exact end, which later samples do not change. */
 static int image_update(struct history *h, int64_t n, const struct history_image *image,
                         uint64_t start_ns, struct error *err)
 {
@@ -201,7 +202,7 @@ static int image_update(struct history *h, int64_t n, const struct history_image
 /* A row of images. */
 struct found_image {
     int64_t n;       /* 0: there is none */
-    bool understood; /* the facts of its JVM are known */
+    bool understood; /* the facts of the JVM are known */
 };
 
 /* Runs @sql, which selects a row of images. Returns 0 or -errno. */
@@ -223,9 +224,10 @@ static int find_by(struct history *h, const char *sql, const struct history_imag
     return 0;
 }
 
-/* Finds the row of @image. A flamed counts the execs that it saw: a process that ran before it has
- * number 0, and an earlier flamed may have given it another one. So such a process is that of an
- * earlier row with its name and service, unless that has ended. Returns 0 or -errno. */
+/* Finds the row of @image. flamed numbers the execs that it saw. A process that is older than
+ * flamed has number 0, and an earlier flamed may have given it another number. So such a process
+ * belongs to an earlier row with its name and service, unless that row has ended. Returns 0 or
+ * -errno. */
 static int find_image(struct history *h, const struct history_image *image, struct found_image *ret,
                       struct error *err)
 {
@@ -243,8 +245,8 @@ static int find_image(struct history *h, const struct history_image *image, stru
                    image, ret, err);
 }
 
-/* Gives the number of @image to its row @n; 0: to none yet. A row of another program that an
- * earlier flamed gave the number gets one that no flamed gives. */
+/* Gives the number of @image to its row @n; 0: it has no row yet. If an earlier flamed gave that
+ * number to another program, that program's row gets a number that flamed never gives. */
 static int number_image(struct history *h, int64_t n, const struct history_image *image,
                         struct error *err)
 {
@@ -263,10 +265,10 @@ static int number_image(struct history *h, int64_t n, const struct history_image
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
                 int64_t *ret, struct error *err)
 {
-    /* the end may be reported in the minute after it */
+    /* the end may be reported in the minute after the end */
     uint64_t seen_ns =
         image->ended_ns ? MIN(start_ns, history_floor(image->ended_ns, 0)) : start_ns;
-    struct found_image found; /* as of before this minute */
+    struct found_image found; /* the row before this minute */
     int64_t n;
     int r = find_image(h, image, &found, err);
 
@@ -284,18 +286,18 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
 
 /* ---- dropping ---- */
 
-/* Drops @excess images of the payers with the most. A payer keeps those that were seen last, and of
- * one minute those that ran on. So a payer loses none while another one has more, and of payers
- * with one each those lose theirs that were seen last the longest ago. Images without a known payer
- * count as of one, and so do the rows of processes that are no JVM: containers choose their users.
- */
+/* Drops @excess images of the payers with most images. A payer keeps the images that were seen
+ * last; among images of one minute, those that still ran. A payer loses none while another has
+ * more. If each has one image, the images go that were not seen for longest. Images without a known
+ * payer count as of one payer. So do the rows of processes that are no JVM, as containers choose
+ * their users. */
 #define DROP                                                                                       \
     "DELETE FROM images WHERE n IN (SELECT n FROM (SELECT n, last_ns / 60000000000 AS seen,"       \
     " last_ns % 60000000000 != 0 AS ended, row_number() OVER (PARTITION BY payer, pid = 0"         \
     " ORDER BY last_ns / 60000000000 DESC, last_ns % 60000000000 != 0, n DESC) AS place"           \
     " FROM images) ORDER BY place DESC, seen, ended DESC, n LIMIT ?)"
 
-/* Drops what belongs to no image. */
+/* Drops rows of other tables that belong to no image. */
 static int drop_orphans(struct history *h, struct error *err)
 {
     int r =
@@ -386,7 +388,7 @@ int image_list_read(struct history *h, const struct history_query *q, struct ima
     struct history_image image;
     int r = intern_new(IMAGE_STRINGS_MAX, &ret->strings), step = SQLITE_DONE;
 
-    /* an hour's part also holds images that were seen outside the query's span */
+    /* a part of an hour also has images that were seen only outside the query's span */
     if (r == 0)
         r = store_query(h->store,
                         "SELECT " IMAGE_COLUMNS " FROM images WHERE first_ns < ?2 AND last_ns >= "
@@ -441,7 +443,7 @@ static int sort_by_process(struct image_list *l)
     return 0;
 }
 
-/* Adds @text to the strings of @p. Returns its id; 0 if it is empty or finds no room. */
+/* Adds @text to the strings of @p. Returns its id; 0 if the text is empty or there is no room. */
 static uint32_t add_text(struct image_list *l, struct profile *p, const char *text)
 {
     uint32_t id = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of the history. All under the lock of history->store. */
+/* Declarations that the files of the history share. Call all functions with the lock of
+ * history->store held. */
 #pragma once
 
 #include "store/history.h"
@@ -10,12 +11,12 @@ struct history {
     struct store *store; /* owned */
     uint64_t max_age_ns;
     int64_t earlier;    /* last row of the images that an earlier flamed wrote */
-    int64_t next_image; /* number of the next row: rows that are dropped never lower it */
+    int64_t next_image; /* number of the next row; dropping rows never lowers it */
     struct {
-        pthread_mutex_t lock; /* held for a copy only */
+        pthread_mutex_t lock; /* held only for a copy */
         struct history_stats stats;
     } told;
-    struct history_stats stats; /* under the lock of the store */
+    struct history_stats stats; /* guarded by the lock of the store */
 };
 
 #define CANNOT_WRITE "cannot write the history"
@@ -58,7 +59,7 @@ struct image_list {
 int image_list_read(struct history *h, const struct history_query *q, struct image_list *ret,
                     struct error *err);
 void image_list_deinit(struct image_list *l);
-/* Returns the image of row @n; NULL: not wanted. */
+/* Returns the image of row @n; NULL: the image is not wanted. */
 const struct history_image *image_list_find(const struct image_list *l, int64_t n);
 /* Sets the version, the attributes and the payer of @p's processes from their images. @p must have
  * no other holder. Strings without room are counted. Returns 0 or -ENOMEM. */

@@ -26,7 +26,7 @@ int marks_add(struct history *h, const struct history_mark *m, int64_t image, st
                      VALUE(m->text), VALUE(isnan(m->value) ? MARK_UNKNOWN : m->value));
 }
 
-/* The marks of an answer. Their texts are offsets in `texts` until all are there. */
+/* The marks of an answer. Their texts are offsets in `texts` until all marks are read. */
 struct mark_list {
     struct history_mark *items;
     size_t *texts_at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes minutes: each in one transaction, whole or not at all. */
+/* Writes minutes, each in one transaction: whole or not at all. */
 #include "base/array.h"
 #include "base/lock.h"
 #include "store/blob.h"
@@ -10,15 +10,15 @@
 /* The key of a part: a JVM, or all other processes of an owner. No padding. */
 struct group_key {
     uint64_t start_ticks;
-    int32_t host_pid; /* 0: others */
+    int32_t host_pid; /* 0: all other processes of the owner */
     uint32_t exec_no;
     uint32_t owner, zero;
 };
 
 struct group {
     struct tally tally;
-    struct history_image image; /* by its first sample; strings point into a slice */
-    int64_t n;                  /* its row; 0: only its samples are known yet */
+    struct history_image image; /* as its first sample shows it; strings point into a slice */
+    int64_t n;                  /* row of the image; 0: only its samples are known yet */
 };
 
 struct minute {
@@ -26,7 +26,7 @@ struct minute {
     struct group **groups; /* [keys.count] */
     size_t cap;
     uint64_t names_left_out;
-    int r; /* -ENOMEM if a group found no memory */
+    int r; /* -ENOMEM if there was no memory for a group */
 };
 
 static void minute_deinit(struct minute *m)
@@ -140,9 +140,9 @@ static int put_jump(struct history *h, const struct history_minute *m, struct er
         /* image= */ 0, err);
 }
 
-/* Writes the images that the minute comes with, and gives their rows to the groups of their
- * samples. They come first: a JVM's first sample may know less of it than now is known, and would
- * make another row. */
+/* Writes the images of the minute, and gives their rows to the groups of their samples. Images are
+ * written before samples: a JVM's first sample may know less than is known now, and would make
+ * another row. */
 static int put_images(struct history *h, const struct history_minute *m, struct minute *minute,
                       uint64_t start_ns, struct error *err)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the history. A plan comes first: the query's span as whole parts, each as long as possible.
- * Where a part is not made yet, the parts of shorter tiers that are not rolled stand for it. Bodies
- * are then read one by one, and added up by dictionary.
+ * Reads the history. First makes a plan: the query's span in whole parts, each as long as possible.
+ * Parts of shorter tiers replace a part that is not made yet. Then reads the bodies one by one, and
+ * adds them up by dictionary.
  */
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "store/blob.h"
 #include "store/history_impl.h"
 
-#define READ_ROWS_MAX 400000u /* of one answer */
+#define READ_ROWS_MAX 400000u /* rows of one answer */
 #define READ_TURN_ROWS 64     /* rows between two turns of other callers */
 #define READ_TALLY_ROWS (TALLY_ROWS_MAX / 2)
 
@@ -25,7 +25,7 @@ struct plan {
     struct part_row *rows;
     size_t count, cap;
     uint64_t oldest_ns[HISTORY_TIERS]; /* UINT64_MAX: the tier is empty */
-    uint64_t from_ns, to_ns;           /* of whole minutes */
+    uint64_t from_ns, to_ns;           /* span in whole minutes */
     struct history_reach *reach;
 };
 
@@ -37,8 +37,8 @@ static void plan_deinit(struct plan *p)
 
 /* ---- the plan ---- */
 
-/* @unrolled: adds parts that are in no longer part, and counts those that are in one but for what
- * was damaged. */
+/* Adds parts to the plan. @unrolled: adds only parts that no longer part includes, and counts
+ * damaged parts that a longer part includes only in part. */
 static int add_rows(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to_ns, bool unrolled,
                     struct error *err)
 {
@@ -89,7 +89,7 @@ static int add_segment(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t
     return r;
 }
 
-/* Returns the tier of the part that begins at @at, or of the part around @at if no shorter one is
+/* Returns the tier of the part that begins at @at, or of the part around @at if no shorter part is
  * kept. */
 static unsigned tier_at(const struct plan *p, uint64_t at)
 {
@@ -154,7 +154,7 @@ static int read_oldest(struct plan *p, struct error *err)
     return r;
 }
 
-/* Sums the recorder's running time in [from, to). Minutes overlap only where the clock was set
+/* Sums the recorder's running time in [from, to). Minutes overlap only if the clock was set
  * back. */
 static int read_covered(struct plan *p, struct error *err)
 {
@@ -181,7 +181,7 @@ ORDER_FUNCTION(by_epoch, struct part_row,
 
 ORDER_FUNCTION(by_time, struct part_row, COMPARE(x->start_ns, y->start_ns))
 
-/* Moves the answer's begin to its first minute: a part may begin before the recorder did. */
+/* Moves the answer's begin to its first minute, as a part may begin before the recorder did. */
 static int read_begin(struct plan *p, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
@@ -196,8 +196,8 @@ static int read_begin(struct plan *p, struct error *err)
     return 0;
 }
 
-/* Skips the time before the recorder's first minute: the part of its hour begins earlier, but all
- * samples of that part are later. */
+/* Skips the time before the recorder's first minute. The part of that hour begins earlier, but all
+ * its samples are later. */
 static int skip_to_first_minute(struct plan *p, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
@@ -252,7 +252,7 @@ static int plan_open(struct plan *p, struct error *err)
 
 struct reader {
     struct plan *plan;
-    struct tally tally; /* of one dictionary */
+    struct tally tally; /* sums of the rows of one dictionary */
     int64_t epoch;
     uint64_t *slots;
     size_t slot_count, slot_cap;
@@ -286,7 +286,7 @@ static int reader_profile(struct reader *rd, struct profile **ret, struct error 
     tally_deinit(&rd->tally);
     reader_begin(rd);
     rd->slot_count = 0;
-    if (r == -EBADMSG) { /* damaged: names of this epoch, or ids in its parts */
+    if (r == -EBADMSG) { /* names of this epoch are damaged, or ids in its parts */
         rd->plan->reach->damaged++;
         r = 0;
     }
@@ -350,7 +350,7 @@ static int reader_row(struct reader *rd, const struct part_row *row, sqlite3_stm
     case SQLITE_ROW:
         r = reader_body(rd, row, stmt);
         break;
-    case SQLITE_DONE: /* dropped since */
+    case SQLITE_DONE: /* the row was dropped since the plan was made */
         break;
     default:
         r = store_failed(rd->plan->h->store, err, "cannot read the history");

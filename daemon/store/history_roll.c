@@ -6,11 +6,11 @@
 
 #include <sched.h>
 
-#define ROLL_BUCKETS_MAX 200 /* in one call */
+#define ROLL_BUCKETS_MAX 200 /* buckets rolled in one call */
 #define ROLL_DROPS_MAX 1000
 
-/* A tier's share of the file in percent, while all tiers want more, and its longest age if that is
- * less than history_max_age. */
+/* percent: a tier's share of the file, if all tiers want more. max_age_ns: its longest age, if that
+ * is less than history_max_age. */
 static const struct {
     unsigned percent;
     uint64_t max_age_ns;
@@ -45,8 +45,8 @@ static int roll_write(struct roll *roll, struct error *err)
     return r;
 }
 
-/* Adds the row of @stmt to the tally; writes the tally first if the row begins another part. Notes
- * a row that cannot be read to its end. */
+/* Adds the row of @stmt to the tally; writes the tally first if the row begins another part. Stores
+ * which row cannot be read to its end. */
 static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
 {
     int64_t image = sqlite3_column_int64(stmt, 0), epoch = sqlite3_column_int64(stmt, 1);
@@ -186,8 +186,7 @@ static int drop_before(struct history *h, const char *sql, uint64_t before_ns, s
     return store_run(h->store, sql, CANNOT_DROP, err, VALUE(before_ns));
 }
 
-/* Drops old parts, in whole parts of the next tier: what is left begins where one of those
- * begins. */
+/* Drops old parts. The remaining parts begin at the begin of a part of the next tier. */
 static int drop_by_age(struct history *h, uint64_t now_ns, struct error *err)
 {
     uint64_t before;

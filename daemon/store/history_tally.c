@@ -88,14 +88,14 @@ struct slice_adder {
     uint32_t *processes;            /* [p->process_count]: index in its tally */
     uint32_t *threads;              /* [p->thread_count]: index in its tally */
     struct tally_request *requests; /* [p->context_count] */
-    uint32_t others;                /* string: replaces operations that find no room in a tally */
+    uint32_t others;                /* string in place of operations without room in a tally */
 };
 
 static uint32_t slice_string(const struct slice_adder *a, uint32_t id)
 {
     uint32_t there;
 
-    dictionary_add_string(a->e, intern_get(a->p->strings, id), &there); /* full: "" */
+    dictionary_add_string(a->e, intern_get(a->p->strings, id), &there); /* "" if it is full */
     return there;
 }
 
@@ -107,7 +107,7 @@ static int slice_process(struct slice_adder *a, uint32_t i)
         process.host_pid = 0;
         process.start_ticks = 0;
     }
-    process.owner = 0; /* the row of the image has these, and the version */
+    process.owner = 0; /* the row of the image has these facts, and the version */
     process.payer = 0;
     process.exec_no = 0;
     dictionary_add_process(a->e, a->p, &process);

@@ -12,13 +12,13 @@
 #define TALLY_WHO_MAX 1000000u
 #define TALLY_REQUESTS_MAX 1000000u
 
-/* No padding: keys. */
+/* Keys, so without padding. */
 struct tally_thread {
     uint32_t process; /* index */
     uint32_t name;    /* name of the pool; string of the dictionary */
 };
 struct tally_key {
-    uint32_t slot;    /* index of its time; the owner chooses it */
+    uint32_t slot;    /* index of the row's time, which the owner chooses */
     uint32_t node;    /* leaf of the stack; node of the dictionary */
     uint32_t thread;  /* index */
     uint32_t request; /* index */
@@ -26,7 +26,7 @@ struct tally_key {
     uint8_t event; /* index in events */
     uint8_t mode;
 };
-/* The operation of a request; the rest is not kept. No padding: a key. */
+/* The operation of a request; the history keeps nothing else of it. A key, so without padding. */
 struct tally_request {
     uint32_t state;     /* enum profile_context_state */
     uint32_t operation; /* string of the dictionary */
@@ -52,7 +52,7 @@ struct tally {
 void tally_init(struct tally *t);
 void tally_deinit(struct tally *t);
 
-/* Returns the index of @e in @t, added if new. An event with another period is another event.
+/* Returns the index of @e in @t, added if new. Events that differ in period are different events.
  * PROFILE_EVENTS_MAX: no room. */
 uint32_t tally_event(struct tally *t, const struct profile_event *e);
 /* Gets the index of @request, added if new; 0: the empty request. Returns 0, -ENOSPC or -ENOMEM. */
@@ -61,8 +61,8 @@ int tally_add_request(struct tally *t, const struct tally_request *request, uint
 int tally_row(struct tally *t, const struct tally_key *key, uint64_t count, uint64_t value);
 
 /* Adds the samples of @p to tallies, and their names and stacks to @e. @pick returns the tally of a
- * process, NULL: none; *ret_merged drops the pid and thread names. Returns 0, -ENOSPC (the
- * dictionary is full) or -ENOMEM. */
+ * process, NULL: none. It sets *ret_merged to drop the pid and thread names. Returns 0, -ENOSPC
+ * (the dictionary is full) or -ENOMEM. */
 typedef struct tally *(*tally_pick_fn)(void *cookie, const struct profile *p, uint32_t process,
                                        bool *ret_merged);
 int tally_add_slice(struct dictionary *e, const struct profile *p, tally_pick_fn pick,
@@ -70,9 +70,8 @@ int tally_add_slice(struct dictionary *e, const struct profile *p, tally_pick_fn
 
 /* Appends @t in its stored form (not compressed). */
 void tally_encode(struct tally *t, struct buf *out);
-/* Adds the rows that tally_encode() wrote, with slot @slot and processes of @owner with @exec_no,
- * which older files have, too. Return: 0; -EBADMSG (rows added so far stay); -ENOSPC: too many rows
- * or events; -ENOMEM. */
+/* Adds the rows that tally_encode() wrote, with slot @slot and processes of @owner with @exec_no.
+ * Return: 0; -EBADMSG (rows added so far stay); -ENOSPC: too many rows or events; -ENOMEM. */
 int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owner,
                  uint32_t exec_no);
 /* Appends the period and the sums of CPU samples by category, in their stored form. */

@@ -7,7 +7,7 @@
 #define VALUE_MAX_BYTES 40
 #define NAME_MAX_BYTES 80
 #define SHOWN_MAX 4     /* differences; more are counted */
-#define OPTIONS_MAX 256 /* of a JVM; of more nothing is compared: the time is the square of it */
+#define OPTIONS_MAX 256 /* options of a JVM; more are not compared: time grows with the square */
 #define MORE_BYTES sizeof(", and 512 more")
 
 /* ---- keeping ---- */
@@ -57,7 +57,7 @@ void jvm_options_of_args(struct span args, struct buf *out)
 
 struct option {
     struct span all, name;
-    bool kept; /* by both JVMs */
+    bool kept; /* both JVMs have this option */
 };
 
 struct options {
@@ -65,7 +65,7 @@ struct options {
     size_t n;
 };
 
-/* Returns the name without a value or a sign: "-XX:+UseG1GC" and "-XX:-UseG1GC" have the same. */
+/* Returns the name without a value or a sign: the same for "-XX:+UseG1GC" and "-XX:-UseG1GC". */
 static struct span name_of(struct span option)
 {
     struct span name = { option.p, name_bytes(option) };
@@ -112,7 +112,7 @@ struct differences {
     unsigned shown, more;
 };
 
-/* Appends a difference whole, with room left for the number of others, or counts it. */
+/* Appends a difference, if all of it fits beside the number of others. Else counts it. */
 static void add(struct differences *d, const char *how, struct span before, struct span now)
 {
     char text[2 * (NAME_MAX_BYTES + VALUE_MAX_BYTES) + sizeof("options without  -> ")];

@@ -43,6 +43,6 @@ int store_owner_key(int folder_fd, bool replace, struct fingerprint_key *key)
     if (!replace && n > 0 && take_key((struct span){ text, (size_t)n }, key))
         return 0;
     snprintf(text, sizeof(text), "%016jx %016jx\n", (uintmax_t)key->k0, (uintmax_t)key->k1);
-    errno = ENOSPC; /* of a short one */
+    errno = ENOSPC; /* a short write */
     return pwrite(fd, text, KEY_BYTES, 0) == KEY_BYTES ? 0 : -errno;
 }

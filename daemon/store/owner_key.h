@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The key of the owners' numbers (proc_owner()) in the store's folder. Rows of the history have
- * such numbers, so the next flamed must number owners alike: otherwise each restart would give an
- * owner another share.
+ * such numbers, so the next flamed must number owners in the same way. Else each restart would give
+ * an owner a new share.
  */
 #pragma once
 

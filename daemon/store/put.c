@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes captures: each in one transaction, whole or not at all. */
+/* Writes captures, each in one transaction: whole or not at all. */
 #include "base/cleanup.h"
 #include "store/blob.h"
 #include "store/events.h"

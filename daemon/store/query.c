@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#define QUERY_PROCESSES_MAX 256 /* of one capture in a list: those with the most samples */
+#define QUERY_PROCESSES_MAX 256 /* of one capture in a list: those with most samples */
 #define QUERY_LIMIT_MAX 1000
 
 /* The columns of each query for facts, in this order. */
@@ -180,7 +180,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
     r = store_enter(s, STORE_WAIT_NS, err);
     if (r < 0)
         return r;
-    if (!s->db) { /* /readyz gives the reason; running captures are listed all the same */
+    if (!s->db) { /* /readyz has the reason; running captures are still listed */
         if (q->need_open)
             r = error_set(err, -ENODEV, "the store is not open: %.200s", s->problem);
         store_leave(s);
@@ -194,7 +194,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
                     VALUE(limit + 1), VALUE_OR_NULL(q->scope), VALUE_OR_NULL(q->service));
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (shown == limit)
-            break; /* another row exists: ret_next leads to it */
+            break; /* there is a further row, to which ret_next leads */
         snprintf(ret_next, 64, "%lld.%s", (long long)sqlite3_column_int64(stmt, 3),
                  store_text(stmt, 1));
         shown++;

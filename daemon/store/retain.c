@@ -6,8 +6,8 @@
 
 #define RETAIN_ROUNDS_MAX 1000  /* captures dropped by size in one call */
 #define RETAIN_ROW_BYTES "1024" /* of a capture besides its samples: facts, processes, indexes */
-/* Shares (1/n) of the store for captures of users who see a part of the node: of one scope, and of
- * all scopes together. The rest is a reserve for users who see the whole node. */
+/* Shares (1/n) of the store for captures of users who see only a part of the node: for one scope,
+ * and for all scopes together. The rest is reserved for users who see the whole node. */
 #define RETAIN_SHARE 4
 #define RETAIN_SHARE_OF_ALL 2
 
@@ -112,7 +112,7 @@ int store_retain(struct store *s, uint64_t now_ns, struct error *err)
         if (r <= 0)
             break;
         store_leave(s);
-        sched_yield(); /* others' turn */
+        sched_yield(); /* let other threads take the lock */
         store_enter_patiently(s);
     }
     if (r >= 0 && s->writable)

@@ -138,9 +138,9 @@ int samples_encode(struct dictionary *e, const struct profile *p, struct buf *ou
 struct decoder {
     const struct dictionary *e;
     const struct profile *meta;
-    size_t columns; /* of each sample */
+    size_t columns; /* columns of each sample */
     struct record *record;
-    uint32_t strings;              /* of the dictionary */
+    uint32_t strings;              /* number of strings in the dictionary */
     uint32_t *processes, *threads; /* ids in the record */
     uint32_t process_count, thread_count;
     struct profile_context *contexts; /* [context_count], as stored */

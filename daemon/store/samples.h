@@ -3,8 +3,8 @@
  * The samples of one capture as a blob, by columns: processes, threads, then times, threads,
  * stacks, counts and flags of the samples. Captures with several events or with values also have
  * event and value. Moments of JVMs come last, if there are any. Names and stacks are ids of the
- * capture's dictionary. Times are CLOCK_REALTIME. Pure but for the dictionary; thread: the store's
- * lock holder.
+ * capture's dictionary. Times are CLOCK_REALTIME. Pure except for the dictionary; thread: the
+ * store's lock holder.
  */
 #pragma once
 

@@ -79,7 +79,7 @@ static const char HISTORY[] =
 /* Since version 3: the value of a mark, 0 if it has none. */
 #define MARK_VALUES "ALTER TABLE marks ADD COLUMN value REAL NOT NULL DEFAULT 0;"
 
-/* Since version 4 a body may say the requests of its rows: earlier readers cannot read it. */
+/* Since version 4: a body may have the requests of its rows, which earlier readers cannot read. */
 #define REQUESTS ""
 
 /* Since version 5: pauses and throttling by minute. */
@@ -95,10 +95,10 @@ static const char HISTORY[] =
     "CREATE INDEX images_by_place ON images(service, owner, namespace, started_ns)"                \
     " WHERE java != '';"
 
-/* Since version 8: who pays for a JVM; 0: not known. */
+/* Since version 8: the payer of a JVM; 0: not known. */
 #define PAYERS "ALTER TABLE images ADD COLUMN payer INTEGER NOT NULL DEFAULT 0;"
 
-/* Since version 9: what a release may change; '': not known. */
+/* Since version 9: the options of a JVM; '': not known. */
 #define OPTIONS "ALTER TABLE images ADD COLUMN options TEXT NOT NULL DEFAULT '';"
 
 static const char *const HISTORY_STEPS[] = {
@@ -137,7 +137,7 @@ static bool same_row(sqlite3_stmt *a, sqlite3_stmt *b)
     return true;
 }
 
-/* Returns true if @db has the tables and indexes of @own, to the letter, and nothing else. */
+/* Returns true if @db has the tables and indexes of @own, with the same text, and nothing else. */
 static bool is_like(sqlite3 *db, sqlite3 *own)
 {
     static const char LIST[] = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name";

@@ -56,7 +56,8 @@ void store_enter_patiently(struct store *s)
     atomic_store(&s->entered_ns, clock_monotonic_ns());
 }
 
-/* Under the lock. */
+/* Copies the problem and the counters for callers that do not take the lock. The lock of @s is
+ * held. */
 static void store_tell(struct store *s)
 {
     LOCK_SCOPE(&s->told.lock);
@@ -86,8 +87,8 @@ static int store_fail_interrupted(struct store *s, struct error *err)
     return store_exec(s, sql, err);
 }
 
-/* Opens the file for reading only: it cannot be written to, or not now. If SQLite has no place for
- * the index of its log, the log is ignored, unless @shared: another program may write. */
+/* Opens the file for reading only, as it cannot be written to now. If SQLite has no place for the
+ * index of its log, the log is ignored, unless @shared: another program may write. */
 static void store_open_readable(struct store *s, bool shared)
 {
     _cleanup_buf_ struct buf uri = BUF_NULL;
@@ -112,7 +113,7 @@ static void store_open_readable(struct store *s, bool shared)
     sqlite3_close(TAKE_PTR(s->db));
 }
 
-/* Closes a file of a newer version or with other tables: its contents could run. */
+/* Closes a file of a newer version or with other tables, as SQL in it could run. */
 static void store_refuse_schema(struct store *s)
 {
     if (s->newer)
@@ -217,7 +218,7 @@ void store_new_id(char ret[STORE_ID_BYTES])
     uint64_t words[2] = { 0 };
 
     if (getrandom(words, sizeof(words), 0) !=
-        sizeof(words)) { /* never on a kernel that runs flamed */
+        sizeof(words)) { /* cannot happen on a kernel that runs flamed */
         words[0] = clock_realtime_ns();
         words[1] = clock_monotonic_ns();
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of store/: finished captures, kept in SQLite (WAL) in one folder. Facts and labels are
- * rows, samples with their times are compressed blobs, strings and stacks are shared between
- * captures. Retention by age and size while running. Knows profiles, nothing of sampling or HTTP.
- * Thread: any; calls block for disk (milliseconds) and are serialised inside. Times are
- * CLOCK_REALTIME nanoseconds.
+ * The entry of store/: finished captures, kept in SQLite (WAL) in one folder. Facts and labels are
+ * rows. Samples with their times are compressed blobs. Captures share strings and stacks. Old
+ * captures are dropped by age and size. Knows profiles, but not sampling or HTTP. Thread: any;
+ * calls block for disk (milliseconds) and are serialised inside. Times are CLOCK_REALTIME
+ * nanoseconds.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ enum store_kind {
 struct store_opts {
     enum store_kind kind;
     int dir_fd;         /* the folder; borrowed */
-    const char *dir;    /* its path, by which SQLite opens the files */
+    const char *dir;    /* path of the folder, by which SQLite opens the files */
     uint64_t max_bytes; /* 2 GiB; above it the oldest captures are dropped */
     uint64_t max_age_s; /* 0: no limit by age */
 };
@@ -42,7 +42,7 @@ struct store_capture {
     const struct profile_event *events;
     uint32_t event_count;
     uint64_t samples, lost, unknown, truncated;
-    uint64_t max_age_s; /* retention of its own (schedules); 0: the store's */
+    uint64_t max_age_s; /* the capture's own retention (schedules); 0: the store's */
     const char *const *warnings;
     size_t warning_count;
     const struct store_process {
@@ -51,13 +51,14 @@ struct store_capture {
         uint64_t samples;
     } * processes;
     size_t process_count;
-    uint64_t bytes; /* in the store */
+    uint64_t bytes; /* bytes in the store */
 };
 
 /* Opens or makes the store. It does not fail for a newer schema, a corrupt file, a full disk or a
- * read-only folder. It then opens as far as possible, and old data stays readable if it can be.
- * store_problem() gives the reason and the remedy, and puts fail with that sentence. A put opens
- * the store again, every 10 s at most, so a mended store works. Return: 0, -ENOMEM and the like. */
+ * read-only folder. It then opens as far as possible, so that old data may be readable.
+ * store_problem() gives the reason and the remedy, and writes fail with that sentence. A write
+ * opens the store again, at most every 10 s, so a repaired store works. Return: 0, -ENOMEM and the
+ * like. */
 int store_open(const struct store_opts *o, struct store **ret, struct error *err);
 struct store *store_close(struct store *s);
 
@@ -107,8 +108,8 @@ struct store_query {
 int store_list(struct store *s, const struct store_query *q, store_capture_fn fn, void *cookie,
                char ret_next[64], struct error *err);
 
-/* Counts and last results of the runs of a schedule or trigger. They are kept beside its captures,
- * so that a restart goes on counting. */
+/* Counts and last results of the runs of a schedule or trigger. They are stored beside the
+ * captures, so that counting continues after a restart. */
 struct store_runs {
     uint64_t last_ns;       /* time of the last run; 0: none yet */
     uint64_t last_error_ns; /* time of last_error; 0: never */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of store/. All under store->lock. */
+/* Declarations that the files of store/ share. Call all functions with store->lock held, unless
+ * said otherwise. */
 #pragma once
 
 #include "store/dictionary.h"
@@ -11,8 +12,9 @@
 
 #define STORE_REOPEN_NS (10 * NSEC_PER_SEC)
 #define STORE_EPOCHS_CACHED 2
-/* How long store_enter() waits for the lock; the second if the engine may be the caller. A holder
- * that keeps it longer than the first means a stalled disk: callers are then refused at once. */
+/* How long store_enter() waits for the lock. ENGINE: if the engine may be the caller. If a holder
+ * keeps the lock for longer than STORE_WAIT_NS, the disk is stalled, and callers are refused at
+ * once. */
 #define STORE_WAIT_NS (5 * NSEC_PER_SEC)
 #define STORE_WAIT_ENGINE_NS (2 * NSEC_PER_SEC)
 
@@ -24,7 +26,7 @@ struct store {
     bool writable;              /* stays true after a failed write that may work again */
     bool newer;                 /* written by a newer flamed: not opened */
     uint64_t reopened_ns;       /* CLOCK_MONOTONIC: last try to open for writing */
-    char problem[256];          /* "" if none; from the opening, or the last write */
+    char problem[256];          /* problem of the opening or of the last write; "": none */
     struct dictionary *writing; /* the dictionary of puts; NULL: not chosen yet */
     struct dictionary
         *cached[STORE_EPOCHS_CACHED]; /* most recently read first; never the dictionary of puts */
@@ -34,17 +36,18 @@ struct store {
         pthread_mutex_t lock; /* held for a copy only */
         char problem[256];
         struct store_stats stats;
-    } told; /* copies of the above that are read without the lock of the store */
+    } told; /* copies for readers without the lock of the store */
 };
 
 /* Takes the lock within @max_ns: a disk may stall for long. Returns 0, or -EBUSY with the
  * sentence. */
 int store_enter(struct store *s, uint64_t max_ns, struct error *err);
-/* Takes the lock without a time limit: for threads that no other thread waits for. */
+/* Takes the lock without a time limit. Only for threads that no other thread waits for. */
 void store_enter_patiently(struct store *s);
 void store_leave(struct store *s);
 
-/* Prepares a statement, which its cleanup finalises. 0 or -errno with SQLite's error in @err. */
+/* Prepares a statement, which its cleanup finalises. Returns 0 or -errno with SQLite's error in
+ * @err. */
 int store_prepare(struct store *s, const char *sql, sqlite3_stmt **ret, struct error *err);
 /* A value for a parameter of a statement. VALUE() makes one of a number or of a text; a NULL text
  * counts as "". VALUE_OR_NULL() makes SQL's NULL of a NULL text. Texts and bytes are borrowed. */
@@ -122,9 +125,9 @@ uint64_t store_bytes_in_use(struct store *s);
 
 /* put.c */
 
-/* Writes the additions to the dictionary of puts. 0 or -errno with @err. */
+/* Writes the additions to the dictionary of puts. Returns 0 or -errno with @err. */
 int put_additions(struct store *s, struct error *err);
-/* Ends the transaction: commits if @r is 0, else rolls back and returns @r. -errno with @err. */
+/* Ends the transaction: commits if @r is 0, else rolls back. Returns @r, or -errno with @err. */
 int end_transaction(struct store *s, int r, struct error *err);
 
 /* dictionaries.c */
@@ -140,4 +143,4 @@ void dictionaries_forget(struct store *s, int64_t id);
 void dictionaries_forget_all(struct store *s);
 /* Frees dictionaries that were not read for a minute. */
 void dictionaries_forget_unused(struct store *s);
-size_t dictionaries_bytes(const struct store *s); /* of memory */
+size_t dictionaries_bytes(const struct store *s); /* bytes of memory */

@@ -6,13 +6,13 @@
 #include "store/history_tally.h"
 
 #define TALLY_VERSION 1
-#define TALLY_VERSION_REQUESTS 2 /* with requests, and a column of them */
+#define TALLY_VERSION_REQUESTS 2 /* the form with requests and a column of requests */
 
 /* ---- writing ---- */
 
 static bool has_requests(const struct tally *t)
 {
-    return t->requests.count > 1; /* the first is the empty request */
+    return t->requests.count > 1; /* request 0 is the empty request */
 }
 
 static void encode_requests(const struct tally *t, struct buf *out)
@@ -64,7 +64,7 @@ ORDER_FUNCTION(by_node, struct sorted_row,
                    COMPARE(x->key.thread, y->key.thread) ?:
                    COMPARE(x->key.request, y->key.request))
 
-/* Writes rows as columns: similar values lie together, and compress well. */
+/* Writes rows as columns: similar values are then adjacent, and compress well. */
 static void encode_rows(const struct tally *t, const struct sorted_row *rows, struct buf *out)
 {
     uint32_t n = t->rows.count, node = 0, event = 0;
@@ -139,7 +139,7 @@ struct tally_decoder {
     uint32_t events[PROFILE_EVENTS_MAX]; /* [index in blob]: index in t, or EVENT_SKIPPED */
     bool valued[PROFILE_EVENTS_MAX];
     uint32_t event_count, owner, exec_no;
-    uint32_t *processes, *threads, *requests; /* the same */
+    uint32_t *processes, *threads, *requests; /* as events: ids in t by index in the blob */
     uint32_t process_count, thread_count, request_count;
     bool has_requests;
 };
@@ -247,7 +247,7 @@ enum { COLUMN_EVENT, COLUMN_NODE, COLUMN_THREAD, COLUMN_FLAGS, COLUMN_COUNT, COL
 /* The position of the next row. */
 struct row_reader {
     struct span columns[COLUMNS], values, requests;
-    uint32_t node, event; /* of the row before */
+    uint32_t node, event; /* of the previous row */
 };
 
 static int decode_row(struct tally_decoder *d, struct row_reader *at, uint32_t slot)

@@ -10,7 +10,7 @@ static bool process_names_known(const struct profile_process *p, uint32_t string
            p->pod_namespace < strings && p->service < strings;
 }
 
-/* Returns a number below 0 from the name of a pool: the same in every profile, so that it
+/* Returns a number below 0 from the name of a pool. It is the same in every profile, and so
  * identifies the pool. */
 static int32_t pool_tid(const struct dictionary *e, uint32_t name)
 {
