@@ -26,7 +26,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define REPLAYED_PER_CLOCK 16u
 #define MADVISE_POPULATE_WRITE 23       /* MADV_POPULATE_WRITE: Linux 5.14 */
-#define FIRST_BYTES (UINT64_C(2) << 20) /* of the ring: enough for most JVMs */
+#define FIRST_BYTES (UINT64_C(2) << 20) /* bytes of the ring that most JVMs need */
 
 struct session session;
 

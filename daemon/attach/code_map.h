@@ -36,7 +36,7 @@ struct code_method {
 };
 
 struct code_location {
-    uint32_t method; /* for code_map_method(); 0: unknown */
+    uint32_t method; /* id for code_map_method(); 0: unknown */
     int32_t bci;     /* -1: unknown */
     bool inlined;    /* the method is inlined into the next frame */
 };

@@ -6,7 +6,7 @@
 #include "capture/capture_impl.h"
 #include "capture/recorder.h"
 
-#define PROBLEM_NS (60 * NSEC_PER_SEC) /* until the next try after a problem */
+#define PROBLEM_NS (60 * NSEC_PER_SEC) /* time until the next try after a problem */
 
 _Static_assert(RECORDED_ALLOCS_MAX <= PROBES_MAX / 2, "captures have room for probes");
 

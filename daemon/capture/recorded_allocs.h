@@ -50,7 +50,7 @@ struct recorded_allocs {
     struct error problem; /* why the set does not run; code 0: no reason is known */
     struct recorded_alloc jvms[RECORDED_ALLOCS_MAX];
     size_t count;
-    struct places places; /* of jvms */
+    struct places places; /* owners' shares of `jvms` */
     /* JVMs that rest and have lost their place; a new one replaces the oldest. */
     struct recorded_alloc resting[RECORDED_ALLOCS_MAX];
     size_t oldest;

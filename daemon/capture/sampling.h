@@ -13,7 +13,7 @@
 struct sampling {
     struct ring *ring;         /* NULL: no BPF programs; facts.bpf_problem has the reason */
     struct perf_rings *perf;   /* replaces the ring without BPF; both are NULL: no sampling */
-    struct broker_facts facts; /* from the last look */
+    struct broker_facts facts; /* the broker's facts at the last look */
     int wake_fd;               /* owned; an epoll of the ring; -1: nothing wakes the engine */
     bool woken; /* wake_fd was readable; samples of any process may have come since */
     uint64_t looked_ns;

@@ -93,7 +93,7 @@ struct process {
     struct counters *counters;      /* as last read; owned; NULL: never */
     uint64_t counters_ns;           /* CLOCK_MONOTONIC of that reading */
     bool counters_off;              /* the JVM keeps none */
-    struct memory_history *history; /* of its counters; owned; NULL: none */
+    struct memory_history *history; /* history of its counters; owned; NULL: none */
     struct residence *residence;    /* as last counted; owned; NULL: never */
     unsigned pins;                  /* captures and resolvers that still use it */
 };
@@ -139,7 +139,7 @@ struct discover_source {
 };
 
 struct discover_opts {
-    int proc_fd;         /* of /proc; borrowed */
+    int proc_fd;         /* fd of /proc; borrowed */
     bool show_arguments; /* do not mask values of -D and --x= */
     /* Called for an image that ended over 2 s ago or that is removed to make room, pinned or not.
      * Holders drop their pointers to the image, and caches that pinned it unpin it. The image is

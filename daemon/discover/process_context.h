@@ -21,7 +21,7 @@ bool process_context_path(struct span path);
 struct process_context_header {
     uint64_t published_ns; /* changes with the message; 0: it is being changed */
     uint64_t address;      /* of the message */
-    size_t bytes;          /* of the message, up to PROCESS_CONTEXT_BYTES_MAX */
+    size_t bytes;          /* size of the message, up to PROCESS_CONTEXT_BYTES_MAX */
 };
 /* Reads the header @bytes. Return: 0; -EBADMSG: the bytes are no header, or it has another version
  * or too long a message. */

@@ -27,7 +27,7 @@ struct recent_due {
 
 struct recent {
     struct recent_note notes[RECENT_NOTES];
-    struct recent_due queue[RECENT_NOTES]; /* by time */
+    struct recent_due queue[RECENT_NOTES]; /* sorted by time */
     uint32_t head, tail;                   /* positions in queue; they only grow */
     uint64_t missed;                       /* overwritten notes: a sweep is needed */
 };

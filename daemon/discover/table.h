@@ -69,7 +69,7 @@ struct image_look {
 struct image {
     struct process p;                  /* first: the part that callers hold */
     struct image *next;                /* next older image of the pid */
-    struct image *all_next, *all_prev; /* of all entries */
+    struct image *all_next, *all_prev; /* neighbours in the list of all entries */
     uint64_t begin_ns, end_ns;         /* CLOCK_MONOTONIC; 0: unknown begin; UINT64_MAX: it runs */
     uint64_t first_sample_ns;
     uint64_t revive_ns;    /* earliest time to look again at an exited or revived image */
@@ -142,8 +142,8 @@ struct discover {
     struct discover_stats stats;
     uint64_t jvms_found;        /* looks since the start that found a JVM */
     int64_t timens_ns;          /* CLOCK_BOOTTIME here minus the initial namespace's */
-    struct budget facts_budget; /* for reading processes at their first sample */
-    struct budget limit_budget; /* for reading CPU limits again */
+    struct budget facts_budget; /* time for reading processes at their first sample */
+    struct budget limit_budget; /* time for reading CPU limits again */
     struct entry_scans scans;
     struct counters_passes counters;
     struct residence_passes residence;

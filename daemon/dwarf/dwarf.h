@@ -24,7 +24,7 @@
 #define DWARF_NAME_MAX 4096
 #define DWARF_LINES_MAX_BYTES ((size_t)16 << 20) /* of one unit */
 #define DWARF_LINE_FILES_MAX 65536
-#define DWARF_STRINGS_MAX_BYTES ((size_t)32 << 20) /* of one look-up */
+#define DWARF_STRINGS_MAX_BYTES ((size_t)32 << 20) /* bytes of strings of one look-up */
 #define DWARF_ALT_NAME_MAX 255
 #define DWARF_BUILD_ID_MAX 64
 

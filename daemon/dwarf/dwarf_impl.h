@@ -133,7 +133,7 @@ struct dwarf_attribute {
 
 struct dwarf_abbrev {
     uint64_t code;
-    uint32_t first, count; /* in the attributes of the table */
+    uint32_t first, count; /* range in the attributes of the table */
     uint16_t tag;
     bool children;
 };
@@ -162,7 +162,7 @@ void dwarf_abbrevs_deinit(struct dwarf_abbrev_cache *c);
 struct dwarf_unit {
     uint64_t offset, first, end; /* section offsets of its header, first entry and end */
     uint64_t abbrevs;
-    uint64_t low, addr_base, str_base, rnglists_base, lines; /* from its first entry */
+    uint64_t low, addr_base, str_base, rnglists_base, lines; /* values from its first entry */
     uint16_t version;
     uint8_t offset_bytes; /* 4 or 8 */
     bool code;            /* may hold code; false: a unit of types, or not readable */

@@ -14,7 +14,7 @@
 #define DWARF_SECTION_MAX_BYTES ((uint64_t)2 << 30) /* unpacked */
 /* Unpacking can start at points this many chunks apart; with zstd only at the beginning. */
 #define DWARF_RESTART_CHUNKS 4
-#define DWARF_BUDGET_STEPS 4096 /* between two reads of the clock */
+#define DWARF_BUDGET_STEPS 4096 /* steps between two reads of the clock */
 
 /* The remaining CPU time of a look-up, on its thread. */
 struct dwarf_budget {
@@ -49,7 +49,7 @@ struct dwarf_live {
 struct dwarf_section {
     int fd; /* borrowed */
     struct dwarf_chunks *chunks;
-    uint64_t file_offset, file_bytes; /* in the file, without the compression header */
+    uint64_t file_offset, file_bytes; /* range in the file, without the compression header */
     uint64_t bytes;                   /* unpacked; 0: no such section */
     enum dwarf_packing packing;
     struct dwarf_chunk **chunk;     /* owned, [chunk_count]: chunks in memory, else NULL */

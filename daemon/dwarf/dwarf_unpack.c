@@ -6,7 +6,7 @@
 
 struct dwarf_unpacker {
     bool zlib;
-    z_stream stream;    /* for zlib */
+    z_stream stream;    /* the state of zlib */
     ZSTD_DStream *zstd; /* owned; for zstd */
 };
 

@@ -17,7 +17,7 @@
 #define ELF_PROGRAM_HEADERS_MAX 4096
 #define ELF_SEGMENTS_MAX 64                         /* PT_LOAD segments that are kept */
 #define ELF_NOTES_MAX_BYTES ((uint64_t)1 << 20)     /* bytes of one PT_NOTE or section */
-#define ELF_SYMBOLS_MAX ((size_t)4 << 20)           /* of one file */
+#define ELF_SYMBOLS_MAX ((size_t)4 << 20)           /* symbols of one file */
 #define ELF_SYMTAB_MAX_BYTES (ELF_SYMBOLS_MAX * 24) /* of one section */
 #define ELF_STRTAB_MAX_BYTES ((size_t)128 << 20)    /* of one section */
 #define ELF_MINI_PACKED_MAX_BYTES ((size_t)8 << 20) /* .gnu_debugdata in the file */

@@ -16,7 +16,7 @@
 #define THREAD_CALL_BYTES 6 /* bytes up to the end of its call */
 /* mov edi, eax; call: exit() with a result. A prefix 0x48 moves all 64 bits. */
 #define RESULT "\x89\xc7\xe8"
-#define FUNCTION_BYTES_MAX 256 /* from a function's start to such a call */
+#define FUNCTION_BYTES_MAX 256 /* bytes from a function's start to its call of exit() */
 #define CALLS_MAX 64           /* the last calls: libc.a comes after the program's code */
 #define DECODED_MAX_BYTES ((size_t)4 << 20) /* decoded at the end of the code; libc has 0.6 MiB */
 #define INSTRUCTIONS_MAX (2u << 20)         /* in those bytes; compilers make half as many */
@@ -27,7 +27,7 @@
 #define REGISTER_SP 4 /* as encoded */
 #define MODRM_REGISTER 3
 #define BASE_RIP 5
-#define CALL_INDIRECT 2 /* in ModRM.reg of opcode 0xff */
+#define CALL_INDIRECT 2 /* value of ModRM.reg of opcode 0xff */
 
 struct reading {
     ZydisDecoder decoder;

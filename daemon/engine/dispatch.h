@@ -18,7 +18,7 @@ struct dispatch {
     struct unwinding *unwinding;
     struct anchors *anchors;
     struct broker *broker;
-    int proc_fd;        /* of /proc */
+    int proc_fd;        /* fd of /proc */
     uint32_t max_words; /* words of a user stack */
     struct captures *captures;
     struct recorder **recorder; /* *recorder NULL: off */

@@ -43,7 +43,7 @@ struct engine {
     struct spill *spill;               /* NULL: no history */
     struct scheduled *scheduled;
     struct signals *signals;
-    char problems[ENGINE_PROBLEMS][ENGINE_PROBLEM_BYTES]; /* for /readyz */
+    char problems[ENGINE_PROBLEMS][ENGINE_PROBLEM_BYTES]; /* sentences for /readyz */
     struct sampling sampling;
     struct attaching attaching;
     struct captures captures;

@@ -7,7 +7,7 @@
 #define DELAYS_BOUNDS 10
 
 struct delays {
-    uint64_t counts[DELAYS_BOUNDS + 1]; /* by bound; the last: above all bounds */
+    uint64_t counts[DELAYS_BOUNDS + 1]; /* delays by bound; the last count: above all bounds */
     uint64_t sum_ns;
 };
 

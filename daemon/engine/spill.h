@@ -24,7 +24,7 @@ struct spill_opts {
     struct service_counters *counters; /* count the slices that were written; NULL: none */
     /* Returns the pauses and the throttling of @p since the last call; NULL: unknown. */
     struct history_stopped (*stopped)(void *cookie, const struct process *p);
-    void *cookie; /* for stopped */
+    void *cookie; /* first argument of `stopped` */
 };
 /* Collects the slices that the flight finishes, and starts the thread. Returns 0 or -errno. */
 int spill_start(const struct spill_opts *o, struct spill **ret);

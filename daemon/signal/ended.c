@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #define WAIT_NS (10 * NSEC_PER_SEC) /* the time that a parent has to reap a JVM */
-#define ASK_NS NSEC_PER_SEC         /* between two questions to the broker */
+#define ASK_NS NSEC_PER_SEC         /* time between two questions to the broker */
 #define LIVED_S 60.0                /* a program that ends well before this age is no service */
 #define BY_SIGNAL 128               /* a JVM ended by SIGTERM exits with 128 plus the number */
 #define NS_PER_S 1e9

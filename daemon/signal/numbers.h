@@ -28,7 +28,7 @@ struct number_reading {
 
 struct number_point {
     uint64_t at_ns; /* CLOCK_MONOTONIC */
-    float seconds;  /* since the reading before */
+    float seconds;  /* time since the previous reading */
     float v[NUMBERS];
 };
 

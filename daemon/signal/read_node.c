@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#define STAT_BYTES ((size_t)1 << 20) /* of /proc/stat, with its long lines of interrupts */
+#define STAT_BYTES ((size_t)1 << 20) /* bytes of /proc/stat, which has long lines */
 #define PRESSURE_BYTES 512
 #define MEMINFO_BYTES 8192
 #define NS_PER_TICK 1e7 /* USER_HZ is 100 wherever Linux runs a JVM */

@@ -11,7 +11,7 @@
 
 #define LIMITS_BYTES 4096
 #define NS_PER_TICK 1e7
-#define LIMIT_NEAR 0.6 /* of the memory limit: below it no signal depends on kinds of memory */
+#define LIMIT_NEAR 0.6 /* part of the memory limit; below it no signal needs kinds of memory */
 
 /* Reads the number of descriptors. Since Linux 6.2 the size of /proc/PID/fd is this number; before,
  * that size is 0. */

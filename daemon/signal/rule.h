@@ -50,7 +50,7 @@ struct rule_view {
 
 struct rule_finding {
     double strength;    /* 1 or more: the signal fires; NAN: not known */
-    double value;       /* in the rule's unit */
+    double value;       /* value in the rule's unit */
     unsigned severity;  /* 1 to RULE_SEVERITY_MAX */
     size_t cause;       /* bytes of the sentence's first part, on how a JVM ended; 0: it runs */
     const char *remedy; /* static; NULL: the rule's */

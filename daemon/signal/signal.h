@@ -17,7 +17,7 @@
 struct signals;
 
 struct signals_opts {
-    int proc_fd;               /* of /proc; borrowed */
+    int proc_fd;               /* fd of /proc; borrowed */
     struct discover *discover; /* borrowed */
     struct broker *broker;     /* borrowed; NULL: no cgroup is read */
     /* Gets what the threads of @p wait for. *ret has the last result, and stays as it is if no

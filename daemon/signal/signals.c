@@ -24,7 +24,7 @@ struct signals {
     struct signals_opts opts;
     struct watched **all; /* owned, with its elements */
     size_t count, room, next, next_peer;
-    struct places places; /* of `all` */
+    struct places places; /* owners' shares of `all` */
     uint64_t list_ns, node_ns;
     uint64_t peers_ns;  /* no server is looked up before this time */
     bool peers_refused; /* the broker's refusal was logged */

@@ -58,7 +58,7 @@ struct watched {
     struct heap_said heap;
     bool ended;        /* it has ended, and ended_look() is done with it */
     uint64_t ended_ns; /* when its end was first seen; 0: not yet */
-    uint64_t ask_ns;   /* the broker is not asked before this time how it ended */
+    uint64_t ask_ns;   /* earliest time of the next question to the broker, how the JVM ended */
     double
         last_kills; /* processes of its cgroup that the kernel ended at its end; NAN: not known */
     struct signal_state states[RULES];
@@ -150,7 +150,7 @@ void ended_turn_off(struct watched *w, uint64_t now_ns);
 /* What is known of the end of a process. */
 struct end_facts {
     bool known;        /* `status` is known */
-    int status;        /* in the form of wait(2) */
+    int status;        /* status in the form of wait(2) */
     double oom_kills;  /* kills in its cgroup in its last seconds; NAN: not known */
     double age_s;      /* its age at the end */
     double rss, limit; /* bytes, last known values; NAN: not known */

@@ -5,7 +5,7 @@
 #include "profile/import_frames.h"
 #include "store/blob.h"
 
-#define FRAME_LEAF_SHIFT 8 /* of the leaf in a frame's stored kind; kind and unknown are below */
+#define FRAME_LEAF_SHIFT 8 /* bit of the leaf in a frame's stored kind; below: kind, unknown */
 _Static_assert(FRAME_KIND_COUNT <= 1 << (FRAME_LEAF_SHIFT - 1), "a kind takes the bits below");
 
 int dictionary_new(int64_t id, struct dictionary **ret)

@@ -44,7 +44,7 @@ void history_problem(struct history *h, char *buf, size_t size);
 
 /* Pauses and throttling of a JVM in a minute. */
 struct history_stopped {
-    uint64_t pauses, pause_ns; /* of the garbage collector */
+    uint64_t pauses, pause_ns; /* number and time of the collector's pauses */
     uint64_t throttled_ns;     /* time that its cgroup was stopped by its CPU limit */
 };
 

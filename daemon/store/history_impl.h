@@ -50,7 +50,7 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
 int images_drop(struct history *h, struct error *err);
 /* The wanted images that were seen in the span of a query. */
 struct image_list {
-    struct history_image *items; /* by n */
+    struct history_image *items; /* sorted by n */
     size_t count, cap;
     struct intern *strings;
     const struct history_image **by_process; /* [count], sorted; NULL: not sorted yet */

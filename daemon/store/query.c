@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#define QUERY_PROCESSES_MAX 256 /* of one capture in a list: those with most samples */
+#define QUERY_PROCESSES_MAX 256 /* processes shown of a capture: those with most samples */
 #define QUERY_LIMIT_MAX 1000
 
 /* The columns of each query for facts, in this order. */

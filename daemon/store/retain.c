@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #define RETAIN_ROUNDS_MAX 1000  /* captures dropped by size in one call */
-#define RETAIN_ROW_BYTES "1024" /* of a capture besides its samples: facts, processes, indexes */
+#define RETAIN_ROW_BYTES "1024" /* bytes of a capture without samples: facts, processes */
 /* Shares (1/n) of the store for captures of users who see only a part of the node: for one scope,
  * and for all scopes together. The rest is reserved for users who see the whole node. */
 #define RETAIN_SHARE 4

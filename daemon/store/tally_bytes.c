@@ -247,7 +247,7 @@ enum { COLUMN_EVENT, COLUMN_NODE, COLUMN_THREAD, COLUMN_FLAGS, COLUMN_COUNT, COL
 /* The position of the next row. */
 struct row_reader {
     struct span columns[COLUMNS], values, requests;
-    uint32_t node, event; /* of the previous row */
+    uint32_t node, event; /* node and event of the previous row */
 };
 
 static int decode_row(struct tally_decoder *d, struct row_reader *at, uint32_t slot)

@@ -97,14 +97,14 @@ struct context_path {
     uint8_t mark_shift;     /* compact headers: the shift from the mark word to the class word; else
                              * 0 */
     uint16_t thread_locals; /* of java.lang.Thread */
-    uint16_t table;         /* of ThreadLocal.ThreadLocalMap */
-    uint16_t entry_value;   /* of the map's Entry */
-    uint16_t referent;      /* of java.lang.ref.Reference */
-    uint16_t hash;          /* of ThreadLocal: threadLocalHashCode */
+    uint16_t table;         /* offset of the table in ThreadLocal.ThreadLocalMap */
+    uint16_t entry_value;   /* offset of the value in the map's Entry */
+    uint16_t referent;      /* offset in java.lang.ref.Reference */
+    uint16_t hash;          /* offset of threadLocalHashCode in ThreadLocal */
     uint16_t array_length, array_base, bytes_base;
-    uint16_t string_value, string_coder;       /* string_coder 0 (JDK 8): two bytes a character */
-    uint16_t map_table;                        /* of java.util.HashMap; 0: no step needs it */
-    uint16_t node_hash, node_value, node_next; /* of HashMap.Node */
+    uint16_t string_value, string_coder; /* string_coder 0 (JDK 8): two bytes a character */
+    uint16_t map_table;                  /* offset in java.util.HashMap; 0: no step needs it */
+    uint16_t node_hash, node_value, node_next; /* offsets in HashMap.Node */
     uint16_t moves;       /* 1: the VM runs ZGC, which moves objects while threads run */
     uint16_t forwards;    /* enum context_forwards */
     uint64_t stack_start; /* proc_stat's stack_start, by which the broker identifies the program */

@@ -19,7 +19,7 @@
 struct unwind_mapping {
     uint64_t start, end;           /* executable, sorted by start, not overlapping */
     uint64_t bias;                 /* address - bias = the file's own address */
-    uint32_t first_row, row_count; /* in the table of rows; row_count 0: code without rules */
+    uint32_t first_row, row_count; /* range in the table of rows; row_count 0: code without rules */
 };
 
 struct unwind_heap {
@@ -31,7 +31,7 @@ struct unwind_heap {
 /* What a Java thread waits for. */
 enum unwind_lock {
     UNWIND_LOCK_NONE,
-    UNWIND_LOCK_MONITOR, /* to enter a monitor */
+    UNWIND_LOCK_MONITOR, /* it waits to enter a monitor */
     UNWIND_LOCK_WAIT,    /* Object.wait() */
     UNWIND_LOCK_PARK,    /* LockSupport.park() with a blocker */
     UNWIND_LOCK_UNREAD,  /* unknown: no set sampled locks when the wait began. The owner word is the
@@ -78,7 +78,7 @@ struct unwind_locks {
      * current_module. Module 0: at word current_word behind the thread pointer. */
     uint8_t current_module, current_word;
     uint8_t mark_shift;   /* the same as in struct unwind_frozen */
-    uint16_t class_klass; /* of java.lang.Class: its Klass* */
+    uint16_t class_klass; /* offset of the Klass* in java.lang.Class */
     uint8_t zero[6];
 };
 
@@ -107,8 +107,8 @@ struct unwind_forwarding {
 struct unwind_frozen {
     uint64_t thread_class, cont_class;
     uint64_t chunk_class; /* 0: none of these offsets is known */
-    uint16_t cont;        /* of VirtualThread */
-    uint16_t tail;        /* of its Continuation */
+    uint16_t cont;        /* offset of the continuation in a VirtualThread */
+    uint16_t tail;        /* offset of the first chunk in a Continuation */
     /* of StackChunk: */
     uint16_t size, sp, bottom, parent;
     uint16_t chunk_cont; /* 0: not known */

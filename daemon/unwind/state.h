@@ -52,7 +52,7 @@ enum unwind_rule_base {
  * instruction. */
 struct unwind_rule {
     uint64_t blob;       /* the rule is valid as long as this nmethod; 0: always */
-    uint32_t compile_id; /* of the nmethod */
+    uint32_t compile_id; /* compile id of the nmethod */
     int32_t cfa;         /* bytes from the base */
     int16_t fp;          /* x86-64: the caller's fp lies at CFA + fp; 0: unchanged. aarch64:
                           * arch/aarch64.h */

@@ -44,7 +44,7 @@ struct parser {
     struct cie cie; /* the last CIE read: most FDEs of a file share it */
     bool have_cie;
     bool signal;
-    size_t first_row; /* of the current entry */
+    size_t first_row; /* first row of the current entry */
     uint64_t pc_end;
 };
 

@@ -12,7 +12,7 @@
 #define DWARF_AARCH64_SP 31
 
 #define ROW_FAR (-63)    /* UNWIND_ROW_FAR of aarch64 */
-#define FAR_WORDS_MAX 64 /* from the CFA down to a pair that is far from the base */
+#define FAR_WORDS_MAX 64 /* words from the CFA down to a pair that is far from the base */
 
 enum {
     DW_CFA_NOP = 0x00,

@@ -13,7 +13,7 @@ struct reader;
 /* The result of one job. */
 struct reader_result {
     uint64_t ticket; /* as passed to reader_put() */
-    int outcome;     /* of ehframe_read() */
+    int outcome;     /* result of ehframe_read() */
     uint64_t cpu_ns; /* CPU time of the reading */
     struct ehframe_table
         table; /* owned by the receiver, to be deinitialised; empty if outcome < 0 */

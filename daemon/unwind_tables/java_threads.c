@@ -42,7 +42,7 @@ struct anchors {
     int proc_fd;
     struct anchored processes[ANCHORS_PROCESSES_MAX];
     size_t count;
-    struct places places; /* of `processes` */
+    struct places places; /* owners' shares of `processes` */
 };
 
 int anchors_new(struct broker *b, int proc_fd, struct anchors **ret)

@@ -19,7 +19,7 @@
 /* A file that @id has mapped at @m, just opened or pinned. */
 struct opened {
     struct proc_id id;
-    uint64_t owner;   /* of the process */
+    uint64_t owner;   /* owner of the process */
     struct mapping m; /* without a valid path */
     struct file_identity identity;
     uint64_t at_ns; /* CLOCK_MONOTONIC */
@@ -29,7 +29,7 @@ struct file {
     struct opened by;        /* the first process. Without an identity (the file was changing, or is
                               * a copy) only that process uses the table */
     struct row_table *table; /* NULL: not readable, or not read yet */
-    uint64_t ticket;         /* of the pending reading; 0: it was read */
+    uint64_t ticket;         /* ticket of the pending reading; 0: none is pending */
     struct reader_job *job;  /* the pending reading; borrowed from the reader; NULL: put off */
     uint64_t refused_ns;     /* CLOCK_MONOTONIC: until then the owner is refused for want of room in
                               * its share; other owners ignore this entry. 0: not refused */

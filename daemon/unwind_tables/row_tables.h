@@ -18,8 +18,8 @@ struct broker;
 
 /* The rows of one file, or of several files with equal rows. */
 struct row_table {
-    uint64_t digest[2];    /* of rows and segments */
-    uint32_t first, count; /* in the table of rows */
+    uint64_t digest[2];    /* hash of rows and segments */
+    uint32_t first, count; /* range in the table of rows */
     struct ehframe_segment segments[EHFRAME_SEGMENTS_MAX];
     size_t segment_count;
     uint64_t owner; /* the owner of the process that needed the rows first: its share is charged */
@@ -29,7 +29,7 @@ struct row_table {
 
 struct row_tables {
     uint32_t rows_max;
-    struct shares shares; /* of rows; a table of fewer rows counts as ROW_TABLES_MIN */
+    struct shares shares; /* owners' shares of rows; a small table counts as ROW_TABLES_MIN */
     uint64_t secret[2], clock;
     struct row_table **tables; /* owned; [count], sorted by first */
     size_t count;

@@ -54,7 +54,7 @@ struct description {
     size_t urgent; /* files looked at without regard to time */
     struct unwind_mapping *more; /* owned, [more_count]: mappings beyond @k->what */
     size_t more_count;
-    uint64_t deadline_ns; /* for looking at files; CLOCK_MONOTONIC */
+    uint64_t deadline_ns; /* end of the time for looking at files; CLOCK_MONOTONIC */
     bool pending;
 };
 

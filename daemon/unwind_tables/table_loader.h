@@ -42,7 +42,7 @@ struct feeder *feeder_free(struct feeder *f);
 /* The input of feeder_update(). */
 struct feeder_process {
     struct proc_id id;
-    uint64_t start_boottime_ns; /* in the form that samples carry; 0: any */
+    uint64_t start_boottime_ns; /* start time in the form that samples carry; 0: any */
     uint32_t exec_id;
     const struct maps *maps;
     const struct maps_met *met; /* addresses of mappings to look at first; NULL: none */

@@ -56,10 +56,10 @@ struct watched {
 
 struct unwinding {
     struct broker *broker;
-    struct budget budget; /* for the recorder; captures do not pay */
+    struct budget budget; /* time for descriptions that no capture wants */
     uint64_t charged_ns;  /* CPU time of reading files that was charged so far */
     struct feeder *feeder;
-    struct watched *buckets[WATCHED_BUCKETS]; /* by host_pid */
+    struct watched *buckets[WATCHED_BUCKETS]; /* hash table by host_pid */
     size_t next, left; /* buckets: where the next turn of unwinding_poll() begins, and how many
                         * remain */
 };

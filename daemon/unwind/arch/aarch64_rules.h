@@ -45,7 +45,7 @@ UNWIND_INLINE uint64_t unwind_entry_sp(const struct unwind_walk *w, const struct
     return (sender & 7) || sender - w->at.sp >= UNWIND_INTERPRETER_BYTES_MAX ? w->at.sp : sender;
 }
 
-#define UNWIND_ENTRY_INSTRUCTIONS 96 /* of an interpreter entry, up to its frame */
+#define UNWIND_ENTRY_INSTRUCTIONS 96 /* most in an interpreter entry, up to its frame */
 
 /* Returns 1 if the interpreter makes its frame a few instructions after w->at.pc. */
 UNWIND_FUNCTION int unwind_frame_follows(struct unwind_walk *w)
