@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of allocation (JVMTI's SampledObjectAlloc, JDK 11 and later). The session is separate
- * from the one of compiled code, with its own JVMTI environment and file; it uses only the file's
- * header. The JVM picks the objects, each byte with the same chance. The callback checks the lease,
- * limits the rate and calls an empty function. flamed has a probe on that function, which reads the
- * arguments and the stack. So the JVM stores nothing of a sample, except weak references to objects
- * that flamed follows (live.c).
+ * Samples of allocation (JVMTI's SampledObjectAlloc, JDK 11 and later). This session is separate
+ * from the session of compiled code: it has its own JVMTI environment and file. It uses only the
+ * file's header. The JVM picks the objects, each byte with the same chance. The callback checks the
+ * lease, limits the rate and calls an empty function. flamed has a probe on that function, which
+ * reads the arguments and the stack. So the JVM stores nothing of a sample, except weak references
+ * to objects that flamed follows (live.c).
  *
  * Only one agent in a JVM may have the capability. It is given back when the session ends.
  */
@@ -196,7 +196,7 @@ static uint32_t pace(uint64_t now_ns)
     return next;
 }
 
-/* Changes the interval. By the busy thread, which is not busy afterwards. */
+/* Changes the interval. Called by the busy thread, which is not busy afterwards. */
 static void change_interval(jvmti_env *env, struct stream_header *h, uint32_t bytes)
 {
     int32_t r = set_interval(env, bytes);
@@ -249,9 +249,9 @@ static uint32_t follow(const jni_env *jni, jni_ref object, const struct live_tur
     return there && ref ? t->id : 0;
 }
 
-/* The callback. The JVM calls it in the thread that allocates, in several at once. @object, @klass:
- * handles. The JVM has already picked the thread's next object, by the interval from before this
- * event changes it. */
+/* The callback. The JVM calls it in the allocating thread, also in several threads at the same
+ * time. @object, @klass: handles. The JVM has already picked the thread's next object, by the
+ * interval from before this event changes it. */
 static void on_sampled(jvmti_env *env, const jni_env *jni, const void *thread, jni_ref object,
                        const void *klass, int64_t bytes)
 {

@@ -42,7 +42,7 @@ struct attach_way backoff_way(const struct backoff *b, const struct proc_id *id,
 /* Notes that our agent in @id got the order to end. */
 void backoff_end(struct backoff *b, const struct proc_id *id);
 /* Judges whether @p, which is gone, crashed with our agent in it or soon after. If the kernel is
- * still freeing it, backoff_poll() judges it later. @broker: borrowed. */
+ * still freeing the process, backoff_poll() judges it later. @broker: borrowed. */
 void backoff_gone(struct backoff *b, struct broker *broker, const struct process *p);
 /* Judges processes that the kernel was still freeing, before the broker forgets how they ended.
  * Call it at each tick. @broker: borrowed. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code of one JVM as its agent reports it: which code was at which address, and when. Input:
- * records of agent/stream.h, hostile bytes, since the JVM can write them itself. Lookup: by an
- * address and a time. All tables are bounded; records that do not fit are counted. Thread: the
- * owner's.
+ * The code of one JVM as its agent reports it: which code was at which address, and when. The input
+ * is records of agent/stream.h. They are hostile, since the JVM can write them itself. Look-ups are
+ * by an address and a time. All tables are bounded; records that do not fit are counted. Thread:
+ * the owner's.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counters of the JVMs, kept for scrapers. An answer must not wait for the memory of thousands of
- * JVMs, nor for one that does not answer. So discover_poll() reads counters again and again for a
+ * JVMs, or for a JVM that does not answer. So discover_poll() reads counters again and again for a
  * minute after the last request. A scraper with a regular interval gets values read just before its
  * request.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out whether a process is a JVM, and which. The mapping of libjvm.so decides, whatever the
- * launcher's name and even if the file is deleted. All other facts are read from the VM's own
+ * Finds out whether a process is a JVM, and which. The mapping of libjvm.so decides, for any name
+ * of the launcher and even if the file is deleted. All other facts are read from the VM's own
  * memory, also which of several libjvm.so runs. flamed changes nothing in the process.
  */
 #include "discover/table.h"
@@ -396,8 +396,8 @@ void jvm_retry(struct discover *d, struct image *im)
             use_command(d, im);
         look_for_service_again(d, im);
     }
-    /* Checks the mapping again after the process seemed gone, or if another library may be the one
-     * that runs. */
+    /* Checks the mapping again after the process seemed gone, or if another library may be running
+     * instead. */
     if (im->p.jvm == JVM_STARTING &&
         (im->p.mem_fd < 0 || now_ns - im->look.vm_since_ns >= JVM_UNMADE_NS))
         look(d, im, now_ns);

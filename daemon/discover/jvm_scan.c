@@ -79,7 +79,7 @@ struct scan_reading {
     int fd;
 };
 
-/* Does the same as jvm_scan_mapping() for executable mappings alone. */
+/* Checks a mapping as jvm_scan_mapping() does, for use with executable mappings only. */
 static bool scan_code(const struct mapping *m, void *cookie)
 {
     struct scan_reading *s = cookie;

@@ -36,7 +36,7 @@ enum memory_area {
 const char *memory_area_name(enum memory_area area);
 const char *memory_area_text(enum memory_area area);
 
-/* A part of a mapping, of one area. */
+/* A part of a mapping that belongs to one area. */
 struct memory_piece {
     uint64_t start, end;
     enum memory_area area;

@@ -24,5 +24,5 @@ int pod_parse_config(struct span json, struct container *c);
 /* Adds the names in a file name of /var/log/containers: POD_NAMESPACE_CONTAINER-ID.log. Returns
  * true if the file is of the container c->id. */
 bool pod_parse_log_name(struct span name, struct container *c);
-/* Does the same for several file names, separated by NUL. */
+/* Adds the names in several file names, separated by NUL, as pod_parse_log_name() does. */
 bool pod_parse_log_names(struct span names, struct container *c);

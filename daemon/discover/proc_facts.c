@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads one process from /proc. The files are read one after the other while the process goes on.
- * The facts count only if no exec was recorded since, and if the start time is still the same.
+ * Reads one process from /proc. The files are read one after the other while the process runs. The
+ * facts count only if no exec was recorded since, and if the start time is still the same.
  */
 #include "discover/table.h"
 

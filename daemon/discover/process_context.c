@@ -205,8 +205,8 @@ enum record_text {
     RECORD_TEXTS
 };
 
-/* Names of attributes that name a request, for each of its texts the best one first. A later text
- * replaces an earlier one, except the route, which is appended to the method. */
+/* Names of attributes that name a request; for each text of the request, the best name comes first.
+ * A later text replaces an earlier one, except the route, which is appended to the method. */
 static const struct {
     enum record_text which;
     const char *key;

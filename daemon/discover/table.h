@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of discover/: the table of process images, shared only by its own files.
+ * Internal to discover/: the table of process images, which only files of this folder use.
  *
  *   table.c       adding and removing entries            recent_forks.c  recent forks
  *   events.c      effects of side-band records           sweep.c         reading /proc in slices

@@ -282,7 +282,7 @@ int dwarf_look_up(struct dwarf *d, const uint64_t *addresses, size_t count, uint
     if (!wanted || !a.of || intern_new(DWARF_STRINGS_MAX_BYTES, &a.strings) < 0)
         return -ENOMEM;
     dwarf_budget_begin(&d->chunks.budget, cpu_ns);
-    if (d->alt) /* read for names; has a budget of its own */
+    if (d->alt) /* the file is read for names, with its own budget */
         dwarf_budget_begin(&d->alt->chunks.budget, cpu_ns);
     if (sort_wanted(d, addresses, count, wanted)) {
         for (size_t i = 0; i < count && !d->chunks.budget.spent; i = end) {

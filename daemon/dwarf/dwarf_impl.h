@@ -214,7 +214,7 @@ struct dwarf_value {
     struct span text; /* text of DW_FORM_STRING; points into the bytes read */
 };
 
-/* The attributes that the reader uses, of one entry. */
+/* The attributes of one entry that the reader uses. */
 struct dwarf_entry {
     const struct dwarf_abbrev *abbrev;
     struct dwarf_value sibling, name, linkage, low, high, ranges, origin, specification;
@@ -302,8 +302,8 @@ struct dwarf_files {
     size_t count;
 };
 
-/* Finds the lines of @wanted, and names their files and those of the calls in @scopes. Lines and
- * names that are missing or broken are 0. */
+/* Finds the lines of @wanted, and names the files of these lines and of the calls in @scopes. Lines
+ * and names that are missing or broken are 0. */
 void dwarf_find_lines(struct dwarf *d, struct dwarf_unit *u, struct dwarf_wanted *wanted,
                       size_t count, const struct dwarf_scopes *scopes, struct intern *strings,
                       struct dwarf_files *ret);

@@ -37,7 +37,7 @@ struct elf_file;
 /* Reads the headers of @fd, which is borrowed until elf_file_close(). Returns 0; -ENOEXEC: not an
  * ELF file; -EFBIG; -ENOMEM; -EIO. Sets @err. */
 int elf_file_open(int fd, struct elf_file **ret, struct error *err);
-/* Does the same for the content @bytes, which it takes over in every case. */
+/* Reads the headers of the content @bytes, as elf_file_open(). Takes @bytes over in every case. */
 int elf_file_open_memory(struct buf *bytes, struct elf_file **ret, struct error *err);
 struct elf_file *elf_file_close(struct elf_file *f);
 CLEANUP_FUNCTION(elf_file_closep, elf_file, elf_file_close)

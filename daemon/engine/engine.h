@@ -39,8 +39,8 @@ struct engine_opts {
     bool allow_injection;                /* attach to JVMs if a request asks for it */
     bool allow_mounts;                   /* mount in their containers if nothing else works */
     const struct quarantine *quarantine; /* borrowed: process images with memory that is not read */
-    /* Called every second, on a thread of its own, with the seconds that the engine is stalled (0:
-     * it is not). Borrowed; NULL: not called. */
+    /* Called every second, on a thread of its own, with the number of seconds for which the engine
+     * is stalled (0: it is not). Borrowed; NULL: not called. */
     void (*look)(void *cookie, unsigned stands_s);
     void *look_cookie;
     struct lent *thread;      /* runs the engine; borrowed; NULL: the engine creates a thread */
@@ -75,7 +75,7 @@ void engine_set_problem(struct engine *e, enum engine_problem which, const char 
  * knows the paths. The caller owns the fd. Return: 0; BROKER_ABSENT: no such file; -errno with
  * @err. Thread: any. */
 int engine_open_config(struct engine *e, enum tls_file which, int *ret_fd, struct error *err);
-/* Does the same for the file @path that a target of `push` names. */
+/* Opens the file @path that a target of `push` names, as engine_open_config(). */
 int engine_open_pushed(struct engine *e, const char *path, int *ret_fd, struct error *err);
 /* Opens the audit log for appending, through the broker. Return: 0; BROKER_ABSENT; -errno. */
 int engine_open_audit(struct engine *e, int *ret_fd, struct error *err);

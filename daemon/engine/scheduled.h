@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs the rules of the configuration: starts the captures of schedules when they are due and those
+ * Runs the rules of the configuration: starts captures of schedules when they are due and captures
  * of triggers on request, and reports the results. Thread: the engine's, unless said otherwise.
  */
 #pragma once

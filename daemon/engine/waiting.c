@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks in the engine the stacks of threads that still waited when a capture ended. A BPF program
- * can read the memory of the running thread alone, so it gives the registers of these threads.
- * Stacks are walked in batches of one process. Without BPF, the engine walks the stacks of all
- * samples from copies (sample/perf_rings.h).
+ * Walks the stacks of threads that still waited when a capture ended. A BPF program can read only
+ * the memory of the running thread, so for these threads it gives the registers. Stacks are walked
+ * in batches of one process. Without BPF, the engine walks the stacks of all samples from copies
+ * (sample/perf_rings.h).
  */
 #include "base/clock.h"
 #include "broker_client/tables.h"

@@ -58,7 +58,8 @@ double numbers_last(const struct numbers *n, enum number which);
 double numbers_sum(const struct numbers *n, enum number which, double window_s);
 /* Returns the rise of a counter per second. */
 double numbers_rate(const struct numbers *n, enum number which, double window_s);
-/* Returns the share of time that a counter of ns rose by; 1 is all of one processor. */
+/* Returns the rise of a counter of ns as a share of the time that passed; 1 is all of one
+ * processor. */
 double numbers_share(const struct numbers *n, enum number which, double window_s);
 /* Return the mean and the greatest value of the last @window_s seconds. NAN as for a sum. */
 double numbers_mean(const struct numbers *n, enum number which, double window_s);

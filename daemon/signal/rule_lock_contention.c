@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads wait for locks of one class, again and again. */
+/* Threads repeatedly wait for locks of one class. */
 #include "signal/rule.h"
 
 #include "profile/lock_words.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A release takes more CPU time, or waits more, than the one before it. */
+/* A release takes more CPU time, or waits more, than the release before it. */
 #include "signal/rule.h"
 
 #define PERCENT_FIRES 3.0 /* percent; a smaller rise seldom justifies another release */

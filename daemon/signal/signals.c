@@ -281,8 +281,8 @@ static void look_at(struct signals *s, struct watched *w, uint64_t now_ns)
     s->stats.readings++;
 }
 
-/* Returns whether JVMs have to be listed. They are as soon as a new JVM is found: it may end within
- * a second, and its end is known only if its pidfd was open before. */
+/* Returns whether JVMs have to be listed. A new JVM must be listed at once: it may end within a
+ * second, and its end is known only if its pidfd was open before. */
 static bool is_list_due(const struct signals *s, uint64_t now_ns)
 {
     return now_ns - s->list_ns >= LIST_NS || discover_jvms_found(s->opts.discover) != s->found;

@@ -58,7 +58,7 @@ struct watched {
     struct heap_said heap;
     bool ended;        /* it has ended, and ended_look() is done with it */
     uint64_t ended_ns; /* when its end was first seen; 0: not yet */
-    uint64_t ask_ns;   /* earliest time of the next question to the broker, how the JVM ended */
+    uint64_t ask_ns;   /* earliest time of the next question to the broker */
     double
         last_kills; /* processes of its cgroup that the kernel ended at its end; NAN: not known */
     struct signal_state states[RULES];

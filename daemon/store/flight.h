@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The flight recorder: the last minutes of the whole node in a fixed amount of memory. It is a ring
- * of slices of 10 s, each a record of its own; the oldest are dropped by age or memory. Thread: the
- * engine's; the finished profiles are immutable and any thread may read them.
+ * of slices of 10 s, each with its own record. The oldest slices are dropped by age or memory.
+ * Thread: the engine's. Finished profiles are immutable, and any thread may read them.
  */
 #pragma once
 

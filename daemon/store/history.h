@@ -137,9 +137,9 @@ struct history_reach {
 
 /* Passes the samples of [from, to) to @fn as one or several finished profiles, which @fn borrows.
  * Their processes have owners. The time of a sample is the begin of its part, or with
- * history_query.summed the begin of the first part. @fn returns 0 to go on. wants() selects images;
- * @fn must filter the processes of an image that stands for several processes. Return: 0; the
- * result of @fn that stopped it; -errno with @err. */
+ * history_query.summed the begin of the first part. @fn returns 0 to continue. wants() selects
+ * images; @fn must filter the processes of an image that stands for several processes. Return: 0;
+ * the result of @fn that stopped it; -errno with @err. */
 typedef int (*history_profile_fn)(void *cookie, struct profile *p);
 int history_read(struct history *h, const struct history_query *q, history_profile_fn fn,
                  void *cookie, struct history_reach *ret, struct error *err);

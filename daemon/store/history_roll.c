@@ -71,7 +71,7 @@ static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
     return 0;
 }
 
-/* Selects the parts to roll: those of the tier below within the time of the new part. */
+/* Selects the parts to roll: parts of the tier below within the time of the new part. */
 #define OF_ROLL "WHERE tier = ?1 AND rolled = " PART_FRESH " AND start_ns >= ?2 AND start_ns < ?3"
 
 /* Values of OF_ROLL. */

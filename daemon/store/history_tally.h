@@ -2,7 +2,7 @@
 /*
  * Sums of samples by process, thread pool, event, mode, flags and stack: the content of a part of
  * the history. Names and stacks are ids of one dictionary, so parts are added up without their
- * names. Pure but for the dictionary. Thread: the owner's.
+ * names. Pure except for the dictionary. Thread: the owner's.
  */
 #pragma once
 

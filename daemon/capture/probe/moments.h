@@ -38,8 +38,8 @@ struct moment_source {
     struct begun_moment safepoint, gc, operations[MOMENTS_NESTED_MAX];
     size_t nested; /* number of operations under way, also of those that the array lacks */
     struct compiling compilers[MOMENTS_COMPILERS_MAX];
-    /* Bits of enum moment_group. often: groups that came too often; taken_out: those of them with
-     * removed probes. */
+    /* Bits of enum moment_group. often: groups that came too often; taken_out: groups among these
+     * that lost their probes. */
     uint32_t often, taken_out;
 };
 

@@ -13,6 +13,6 @@ int function_calls_prepare(struct capture_event *e, struct process *p, struct er
 void function_calls_hold(const struct capture_event *e, const struct proc_id *p);
 /* Probes the calls in @p, as event_source.want. */
 void function_calls_want(struct capture_event *e, struct process *p, uint64_t now_ns);
-/* Warns of the cost of the probes of @functions, those of malloc, to each process, and of calls
- * that they miss. */
+/* Warns of the cost of malloc's probes (@functions) for each process, and of calls that these
+ * probes miss. */
 void function_calls_warn_mallocs(const struct capture_event *e, const char *functions);

@@ -15,7 +15,7 @@ struct seen_run;
 /*
  * @e is the event of a capture, e->capture; e->state has state_bytes, which are zero at first. A
  * NULL function is skipped. Order of calls: begin, sets, prepare, run. While the capture runs:
- * want, poll, and those for samples. Then ended, flush, lates, settle, warn, weigh_profile.
+ * want, poll, and the functions for samples. Then ended, flush, lates, settle, warn, weigh_profile.
  * release is called once, in any state, also without begin.
  */
 struct event_source {
