@@ -34,7 +34,8 @@ void attachment_leave_live(struct attachment *a);
  * then. */
 bool attachment_live(struct attachment *a, struct stream_live *ret,
                      struct stream_status *ret_status);
-/* Gets the interval that a sampling agent was asked for, and its present one, in bytes. */
+/* Gets the interval that flamed requested from a sampling agent, and the agent's current interval,
+ * in bytes. */
 void attachment_interval(const struct attachment *a, uint64_t *ret_asked, uint64_t *ret_now);
 /* Returns the present attach to @id by an agent that reports code; NULL: none. */
 struct attachment *attachment_find(struct attaching *at, const struct proc_id *id);

@@ -31,15 +31,15 @@ struct backoff {
     uint64_t looked_ns; /* when backoff_poll() last asked the broker */
 };
 
-/* Notes that an attach to @p begins. */
+/* Stores that an attach to @p begins. */
 void backoff_begin(struct backoff *b, const struct process *p);
-/* Notes that the attach to @id succeeded or @failed. */
+/* Stores that the attach to @id succeeded or @failed. */
 void backoff_note(struct backoff *b, const struct proc_id *id, bool failed);
 /* Stores the delivery that worked for @id. */
 void backoff_set_way(struct backoff *b, const struct proc_id *id, const struct attach_way *way);
 /* Returns the delivery to begin with. @mode: ATTACH_LOAD or ATTACH_PERFMAP. */
 struct attach_way backoff_way(const struct backoff *b, const struct proc_id *id, uint32_t mode);
-/* Notes that our agent in @id got the order to end. */
+/* Stores that our agent in @id got the order to end. */
 void backoff_end(struct backoff *b, const struct proc_id *id);
 /* Judges whether @p, which is gone, crashed with our agent in it or soon after. If the kernel is
  * still freeing the process, backoff_poll() judges it later. @broker: borrowed. */

@@ -43,7 +43,7 @@ void deferred_rebase(struct deferred *l, const struct rebase *b, struct frame_ta
 
 /* Counts of places decided since deferred_decide(). */
 struct deferred_stats {
-    uint32_t both, same; /* places in compiled code that both sources named; those named alike */
+    uint32_t both, same; /* places that both sources named; those with equal names */
     uint32_t added;      /* places that only the source named */
 };
 struct deferred_stats deferred_stats(const struct deferred *l);

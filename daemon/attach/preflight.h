@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judges, step by step, whether flamed may attach to a JVM: pure, over gathered facts. A fact that
- * is not known counts as not safe. Thread: any.
+ * Decides, step by step, whether flamed may attach to a JVM. Pure: its input is facts that were
+ * gathered before. An unknown fact counts as not safe. Thread: any.
  */
 #pragma once
 

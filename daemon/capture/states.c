@@ -20,8 +20,8 @@
 
 /* ---- what a state begins with ---- */
 
-/* Delivers @r and @err, as in struct capture_begun, for @c, if it runs without a request, or did
- * not begin at once. Returns false if the request that waits for it has given up. */
+/* Delivers @r and @err, as in struct capture_begun, if @c is a resource. Returns false if the
+ * request that waits for @c has given up. */
 static bool capture_answer_begun(struct captures *captures, const struct capture *c, int r,
                                  const struct error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of discover/: the list of processes, which of them are JVMs, and what they run in. Kept
+ * The entry of discover/: the list of processes, which of them are JVMs, and what they run in. Kept
  * fresh from perf side-band records (fork, exec, exit), with a sweep of /proc after lost records
  * and every 60 s. Thread: the engine's, for everything here.
  */

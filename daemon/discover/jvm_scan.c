@@ -15,9 +15,9 @@
 /* Processor time for one process; mappings beyond it are skipped. */
 #define JVM_LOOK_MAX_NS (200 * NSEC_PER_MSEC)
 #define JVM_QUERY_MAX_NS (20 * NSEC_PER_MSEC) /* the same limit for queries */
-/* A library's first mapping is at most this far before its code. */
+/* The most bytes, and the most mappings, from a library's first mapping to its code. */
 #define JVM_LIBRARY_BYTES (UINT64_C(256) << 20)
-#define JVM_LIBRARY_MAPPINGS 64 /* mappings between these two, at most */
+#define JVM_LIBRARY_MAPPINGS 64
 
 /* Checks the last part of the path: libj9vm29.so, libj9vm_b158.so. */
 static bool is_openj9(struct span path)

@@ -41,7 +41,7 @@ struct memory_point memory_point_of(const struct counters *c, uint64_t at_ns, ui
 void memory_history_set_rss(struct memory_history *h, uint64_t rss_bytes, uint64_t at_ns);
 /* Returns true if a point of @at_ns would be kept. */
 bool memory_history_due(const struct memory_history *h, uint64_t at_ns);
-/* Notes @p as the newest point, and keeps it if it is due and memory suffices. */
+/* Stores @p as the newest point, and keeps it if it is due and memory suffices. */
 void memory_history_add(struct memory_history *h, const struct memory_point *p);
 /* Gets the bytes that the JVM has allocated per second lately, and the span of that rate. Returns
  * false if it is unknown, or not read within MEMORY_RATE_MOST_NS before @now_ns. */

@@ -16,7 +16,7 @@ struct scrape_times {
     unsigned next;
 };
 
-/* Notes a scrape at @now_ns. */
+/* Stores a scrape at @now_ns. */
 void scrape_times_add(struct scrape_times *t, uint64_t now_ns);
 /* Returns true if the next scrape may come within @lead_ns from @now_ns. Also returns true before
  * two scrapes were seen, and if a scrape is late. */

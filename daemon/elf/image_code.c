@@ -270,7 +270,7 @@ static void add_table(struct image_code *c, uint8_t stride)
     c->address = 0;
 }
 
-/* Notes a jump table: "lea R, [rip + N]" of an address ahead, then an indexed load from it. An
+/* Stores a jump table: "lea R, [rip + N]" of an address ahead, then an indexed load from it. An
  * entry of eight bytes has a key and a target. */
 static void note_table(struct image_code *c, const ZydisDecodedInstruction *i, uint64_t next)
 {

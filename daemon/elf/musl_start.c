@@ -314,7 +314,7 @@ static void note_start(struct reading *r, uint64_t vaddr)
     }
 }
 
-/* Decodes the last part of the code and notes targets of calls and addresses that are taken.
+/* Decodes the last part of the code, and stores targets of calls and addresses that the code loads.
  * Decoding may begin inside an instruction, but soon finds the right boundaries. */
 static void find_starts(struct reading *r)
 {

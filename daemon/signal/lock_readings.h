@@ -20,9 +20,9 @@ struct lock_readings {
     uint64_t time_ns; /* time of the last look */
 };
 
-/* Notes @lock, seen at @now_ns (monotonic). Writes into *ret the last reading that shows what
- * owners of locks of this class did most often since threads began to wait. The shown action
- * changes only when another one is clearly more frequent. *ret names the owner if all looks with
- * this action had the same owner. *ret is @lock if no action is known. */
+/* Adds @lock, seen at @now_ns (monotonic). Writes into *ret the last reading that shows what owners
+ * of locks of this class did most often since threads began to wait. The shown action changes only
+ * when another one is clearly more frequent. *ret names the owner if all looks with this action had
+ * the same owner. *ret is @lock if no action is known. */
 void lock_readings_note(struct lock_readings *r, const struct waits_lock *lock, uint64_t now_ns,
                         struct waits_lock *ret);

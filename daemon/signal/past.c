@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps signals for an hour after they went off, so that users see them later. A signal that was on
- * several times is kept once, so a JVM has at most RULES of them. */
+ * several times is kept once, so a JVM has at most RULES past signals. */
 #include "signal/watched.h"
 
 #define NS_PER_S 1e9

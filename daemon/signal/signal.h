@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of signal/: the numbers of each JVM, read every ten seconds, and the signals that rules
+ * The entry of signal/: the numbers of each JVM, read every ten seconds, and the signals that rules
  * find in them. Thread: the engine's, for everything here.
  */
 #pragma once

@@ -90,10 +90,10 @@ void signal_state_note(struct signal_state *state, const struct signal_rule *rul
 /* A signal that was on for a shorter time is not kept, unless the JVM ended. */
 #define SIGNAL_FLICKER_S (30.0 + RULE_RELEASE_S)
 
-/* Notes in *past, which may be NULL, that the signal is in @state now. Frees *past if the signal
- * went off after a flicker, or SIGNAL_PAST_NS ago. */
+/* Updates *past, which may be NULL, from the current @state of the signal. Frees *past if the
+ * signal went off after a flicker, or SIGNAL_PAST_NS ago. */
 void signal_past_note(struct signal_past **past, const struct signal_state *state, uint64_t now_ns);
-/* Notes that the signal went off at @at_ns, if it was on; accepts NULL. */
+/* Stores that the signal went off at @at_ns, if it was on; accepts NULL. */
 void signal_past_end(struct signal_past *past, uint64_t at_ns);
 
 /* ---- wait_peers.c ---- */
@@ -131,8 +131,9 @@ void heap_text_say(const struct heap_sample *s, char out[RULE_HEAP_BYTES]);
 
 /* ---- ended.c ---- */
 
-/* Finds out how the JVM ended, and turns that signal on if it is worth it. @broker is asked of a
- * zombie; NULL: none. Returns false if it is not known yet. */
+/* Finds out how the JVM ended, and turns the signal of its end on, unless it ended normally soon
+ * after its start. @broker reports how a zombie ended; NULL: unknown. Returns false if the end is
+ * not known yet. */
 bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns);
 
 /* Returns whether the signal of its end is on, or was, and SIGTERM ended it. */

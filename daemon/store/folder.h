@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store's folder: which owner it may have, and how it is closed to other users. Knows only the
- * names of the store's files.
+ * The store's folder: checks its owner, and closes it to other users. Knows only the names of the
+ * store's files.
  */
 #pragma once
 

@@ -181,7 +181,8 @@ ORDER_FUNCTION(by_epoch, struct part_row,
 
 ORDER_FUNCTION(by_time, struct part_row, COMPARE(x->start_ns, y->start_ns))
 
-/* Moves the answer's begin to its first minute, as a part may begin before the recorder did. */
+/* Moves the answer's begin to its first minute, as a part may begin before the recorder was
+ * started. */
 static int read_begin(struct plan *p, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;

@@ -137,7 +137,7 @@ int store_put(struct store *s, const struct profile *p, const char *schedule, ui
     if (r == 0) {
         r = put_whole(s, p, schedule, max_age_s, err);
         if (r == -ENOSPC && s->writing && sqlite3_errcode(s->db) != SQLITE_FULL) {
-            dictionaries_abandon(s); /* the dictionary is full, not the disk */
+            dictionaries_abandon(s); /* -ENOSPC: the dictionary is full, not the disk */
             error_set(err, r, "the store's list of names is full for today");
         }
         r = end_transaction(s, r, err);

@@ -241,7 +241,7 @@ UNWIND_INLINE int unwind_fast_steps(struct unwind_walk *w, struct unwind_process
     case UNWIND_FAST_ROOT:
         w->end = UNWIND_END_ROOT;
         return UNWIND_STOP;
-    case UNWIND_FAST_OUTSIDE: /* moving the window helps once for a frame, if at all */
+    case UNWIND_FAST_OUTSIDE: /* try again only if the window could be moved */
         unwind_move_window(w, w->next.sp - 16);
         return w->window_bytes && w->window_low != low ? UNWIND_GO_ON : UNWIND_SLOWLY;
     case UNWIND_FAST_STALE:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * One row of an unwind table: how to find the caller of native code, from the row's pc up to the
- * next row's pc. unwind_tables/ makes rows from .eh_frame; both homes of the unwinder read them. On
- * x86-64 the return address lies in the word below the CFA.
+ * next row's pc. unwind_tables/ makes rows from .eh_frame; the unwinder reads them, in BPF programs
+ * and in flamed. On x86-64 the return address lies in the word below the CFA.
  */
 #pragma once
 

@@ -26,7 +26,7 @@ UNWIND_INLINE void unwind_set_stub(struct unwind_walk *w)
     w->rule.compile_id = 0;
 }
 
-/* Returns whether the frame pointer may lead to the caller's: it is a little above sp. */
+/* Returns whether fp is a little above sp, so that it may lead to the caller's frame pointer. */
 UNWIND_INLINE bool unwind_fp_near(const struct unwind_walk *w)
 {
     return w->at.fp >= w->at.sp && w->at.fp - w->at.sp < 8192 && (w->at.fp & 7) == 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state of one walk up a user stack, and the functions that a home of the unwinder must define.
- * Walks allocate nothing and do not recurse. Every loop is bounded. Memory of the target is read by
- * unwind_read() alone.
+ * The state of one walk up a user stack. Walks allocate nothing and do not recurse. Every loop is
+ * bounded. Only unwind_read() reads the target's memory.
  *
- * A home includes this file and defines, before it includes step.h:
+ * A home of the unwinder (a BPF program, or hotspot/waiting.c) includes this file. It defines these
+ * before it includes step.h:
  *   static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_t from);
  *     counts w->reads
  *   static bool unwind_row(struct unwind_walk *w, uint32_t index, struct unwind_row *ret);

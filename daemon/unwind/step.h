@@ -8,8 +8,8 @@
 
 #include "unwind/fast_path.h"
 
-/* Starts a walk of at most @max_words words at the given registers. The home itself sets the other
- * registers and ids of the thread. */
+/* Starts a walk of at most @max_words words at the given registers. The caller itself sets the
+ * other registers and ids of the thread. */
 UNWIND_INLINE void unwind_start(struct unwind_walk *w, uint64_t pc, uint64_t sp, uint64_t fp,
                                 uint32_t slot, uint32_t tick, uint32_t max_words)
 {
@@ -276,7 +276,7 @@ UNWIND_INLINE int unwind_try_step(struct unwind_walk *w, struct unwind_process *
 }
 
 /* Walks one frame: outputs its words to @out (room for w->max_words) and moves to its caller.
- * Returns UNWIND_GO_ON or UNWIND_STOP. If the home makes no further step, w->end is
+ * Returns UNWIND_GO_ON or UNWIND_STOP. If the caller makes no further step, w->end is
  * UNWIND_END_LIMIT. */
 UNWIND_INLINE int unwind_step(struct unwind_walk *w, struct unwind_process *p, UNWIND_OUT_TYPE out)
 {

@@ -54,6 +54,6 @@ UNWIND_FUNCTION int unwind_runtime_rule(struct unwind_walk *w, struct unwind_pro
             w->rule.fp = 0;
         return 0;
     }
-    /* A runtime blob that libjvm called. */
+    /* libjvm may have called the blob. */
     return w->exact && unwind_try_leaf(w, p, true) ? 0 : UNWIND_END_RUNTIME;
 }

@@ -186,7 +186,7 @@ static int mapping_look(struct feeder *f, const struct feeder_process *p, size_t
     *ret = (struct known_mapping){ .place = *m };
     if (!is_urgent(p, m, d)) {
         if (d->before && i < d->before->looked)
-            return FEEDER_PENDING; /* after the files that the last update did not reach */
+            return FEEDER_PENDING; /* files that the last update did not reach come first */
         if (now_ns >= d->deadline_ns) {
             if (!d->k->looked)
                 d->k->looked = MAX(i, (size_t)1);
@@ -371,7 +371,8 @@ static int process_keep(struct feeder *f, struct known_process **k, struct known
     return 0;
 }
 
-/* Puts @k into the unwinder's tables, unless @old is there and equal. Returns 0 or -errno. */
+/* Puts @k into the unwinder's tables, unless @old is in the tables and equal to @k. Returns 0 or
+ * -errno. */
 static int process_put(struct feeder *f, struct known_process *k, const struct known_process *old,
                        struct error *err)
 {

@@ -29,15 +29,15 @@ UNWIND_INLINE bool unwind_sender_fits(uint64_t fp, uint64_t sender)
            4 * (uint64_t)UNWIND_INTERPRETER_BYTES_MAX;
 }
 
-/* Returns the caller's sp, at least that above the frame record at @fp. Interpreted callers are
- * found by fp alone. */
+/* Returns the caller's sp: @sender, but at least the address above the frame record at @fp.
+ * Interpreted callers are found by fp alone. */
 UNWIND_INLINE uint64_t unwind_sender_sp(uint64_t fp, uint64_t sender)
 {
     return sender < fp + 16 ? fp + 16 : sender;
 }
 
-/* Returns the caller's sp while a method is entered. The register holds it, if the method has moved
- * sp since. */
+/* Returns the caller's sp while a method is entered: sp itself, or the register `sender` if the
+ * method has moved sp. */
 UNWIND_INLINE uint64_t unwind_entry_sp(const struct unwind_walk *w, const struct unwind_process *p)
 {
     uint64_t sender = p->vm.virtual_threads ? w->registers.sender : w->registers.sender_17;
