@@ -18,9 +18,9 @@ bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_afte
  * else its first word. */
 bool args_main_of_command(struct span command, struct span cmdline, struct span *ret_main,
                           struct span *ret_after);
-/* Gets the name of a program that made a JVM for itself: argv[0] of @cmdline without its folders. A
- * scripting language has the name of its script. Returns false if there is none. Points into
- * @cmdline. */
+/* Gets the name of a program that created a JVM without Java's launcher: argv[0] of @cmdline
+ * without its folders. A scripting language has the name of its script. Returns false if there is
+ * none. Points into @cmdline. */
 bool args_program(struct span cmdline, struct span *ret);
 
 /* Appends @args (separated by NUL) with blanks between them, as clean text; @mask hides values. */

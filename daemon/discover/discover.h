@@ -59,7 +59,7 @@ struct process {
     char *command; /* clean text: the name that a person would use; owned; never NULL */
     int32_t ns_pid[PROC_NS_DEPTH_MAX];
     size_t ns_depth;
-    uint32_t uid; /* effective, as the host sees it */
+    uint32_t uid; /* effective user ID, as the host sees it */
     /* The user that may see the process, as proc_user() returns; 0: root alone. This is not the
      * owner of budgets (proc_owner()). */
     uint32_t owner;
@@ -188,7 +188,7 @@ int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p)
 /* Returns the number of processes found to be JVMs since the start. */
 uint64_t discover_jvms_found(const struct discover *d);
 /* Reads the facts of a live process (JVM state, container) if they are missing or a second old.
- * Blocks for that reading only. For a request that names the process. */
+ * Blocks only while it reads. For a request that names the process. */
 void discover_refresh(struct discover *d, struct process *p);
 
 struct process_usage {

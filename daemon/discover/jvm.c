@@ -125,7 +125,7 @@ static void use_command(struct discover *d, struct image *im)
         known = args_main_of_command(buf_span(&command), buf_span(&cmdline), &main, &after);
     else if (span_starts_with(span_of(p->comm), "java"))
         known = args_main(buf_span(&cmdline), &main, &after);
-    else if (p->vm) /* a program that made a JVM for itself */
+    else if (p->vm) /* a program that created a JVM without Java's launcher */
         known = args_program(buf_span(&cmdline), &main);
     if (known)
         use_main(p, main);

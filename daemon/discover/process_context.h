@@ -15,7 +15,7 @@
 #define PROCESS_CONTEXT_ATTRIBUTES_MAX 256
 #define PROCESS_CONTEXT_VALUE_MAX 1024 /* bytes of a value; longer values are ignored */
 
-/* Returns whether a mapping of that path may hold a header, at its beginning. */
+/* Returns whether a mapping with the path @path may have a header at its beginning. */
 bool process_context_path(struct span path);
 
 struct process_context_header {

@@ -19,7 +19,7 @@
 /* Time between two counts while a JVM's counters are read, by the recorder or for /metrics; also
  * after a failure. */
 #define RESIDENCE_EVERY_NS (60 * NSEC_PER_SEC)
-#define RESIDENCE_WANTED_NS (60 * NSEC_PER_SEC) /* counts end this time after a reading */
+#define RESIDENCE_WANTED_NS (60 * NSEC_PER_SEC) /* its counters must be younger */
 /* For the recorder: time between two counts of a JVM, between two slices, and length of a slice. */
 #define RESIDENCE_UNASKED_NS (300 * NSEC_PER_SEC)
 #define RESIDENCE_UNASKED_EVERY_NS (2 * NSEC_PER_SEC)

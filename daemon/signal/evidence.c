@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the links of a signal: its rule's texts with the process and the time filled in. */
+/* Makes the links of a signal, from the texts of its rule with the process and the time. */
 #include "base/utc_text.h"
 #include "signal/signal.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Says which classes fill a heap that is full, or rises, by a sample of its pages. */
+/* Finds which classes fill a full or growing heap, by a sample of its pages. */
 #include "signal/watched.h"
 
 #include "discover/residence.h"

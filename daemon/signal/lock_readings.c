@@ -28,7 +28,7 @@ static void age(struct lock_readings *r, uint64_t now_ns)
     r->time_ns = now_ns;
 }
 
-/* Returns the entry for what @lock shows: the entry that is alike, else the one with fewest
+/* Returns the entry for what @lock shows: the entry that is alike, else the entry with fewest
  * looks. */
 static struct lock_deed *place_of(struct lock_readings *r, const struct waits_lock *lock)
 {

@@ -12,7 +12,7 @@
 
 #define NUMBERS_STEP_NS (10 * NSEC_PER_SEC)
 #define NUMBERS_POINTS_MAX 366  /* points of a JVM: a little more than an hour */
-#define NUMBERS_TREND_POINTS 30 /* the most that a trend is computed from */
+#define NUMBERS_TREND_POINTS 30 /* most points from which a trend is computed */
 
 enum number {
 #define NUMBER(id, kind) NUMBER_##id,
@@ -44,7 +44,7 @@ void reading_clear(struct number_reading *r);
 /* Adds a reading. Each one except the first makes a point. If a counter fell, its difference is
  * unknown. Returns false if there is no memory; then the point is missing. */
 bool numbers_add(struct numbers *n, uint64_t at_ns, const struct number_reading *r);
-/* Frees its memory and leaves it empty. */
+/* Frees the memory of @n and leaves @n empty. */
 void numbers_deinit(struct numbers *n);
 
 /* Returns the @i-th point, the oldest first. */

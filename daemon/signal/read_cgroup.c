@@ -51,7 +51,7 @@ static struct span read_again(int fd, char text[FILE_BYTES])
     return (struct span){ text, n > 0 ? (size_t)n : 0 };
 }
 
-/* Version 2 counts microseconds, version 1 ns. */
+/* Version 2 of cgroups counts microseconds, version 1 ns. */
 static void take_cpu(struct span text, struct number_reading *r)
 {
     double us;
@@ -64,7 +64,7 @@ static void take_cpu(struct span text, struct number_reading *r)
         read_field(text, "throttled_time", &r->v[NUMBER_THROTTLED_NS]);
 }
 
-/* Version 2 has a file with this number alone. */
+/* In version 2, the file has only this number. */
 static void take_swap(struct span text, struct number_reading *r)
 {
     uint64_t bytes;

@@ -13,8 +13,8 @@ static void put(struct number_reading *r, enum number which, int64_t v)
         r->v[which] = (double)v;
 }
 
-/* Computes the least memory outside of heap, metaspace and code: RSS less all that they have
- * committed. */
+/* Computes the least memory outside of heap, metaspace and code: RSS less all committed memory of
+ * these. */
 static void take_outside(const struct counter_sums *s, struct number_reading *r)
 {
     if (s->heap_committed >= 0 && s->metaspace_committed >= 0 && s->code_cache_committed >= 0)

@@ -11,7 +11,7 @@
 
 #define SIGNAL_JVMS_MAX 512                  /* watched JVMs; further ones are counted */
 #define SIGNAL_ENDED_MAX 64                  /* JVMs that ended and are still shown */
-#define SIGNAL_ENDED_NS (600 * NSEC_PER_SEC) /* for this long */
+#define SIGNAL_ENDED_NS (600 * NSEC_PER_SEC) /* how long they are shown */
 #define SIGNAL_PAST_NS (3600 * NSEC_PER_SEC) /* a signal that went off is kept for this long */
 
 struct signals;

@@ -248,7 +248,7 @@ static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
         if (isnan(r.v[i]))
             r.v[i] = s->node.v[i];
     }
-    if (!read_cgroup(&w->files, &r)) { /* the cgroup is gone, or the process is in another one */
+    if (!read_cgroup(&w->files, &r)) { /* the cgroup is gone, or the process has moved to another */
         cgroup_files_close(&w->files);
         w->files_ns = now_ns + FILES_NS;
     }
