@@ -19,7 +19,7 @@ struct scheduled_env {
     const char *node; /* identifies this node in the phase of schedules; NULL: nothing */
 };
 
-/* Creates it without rules. Returns 0 or -ENOMEM. */
+/* Creates *ret without rules. Returns 0 or -ENOMEM. */
 int scheduled_new(const struct scheduled_env *env, struct scheduled **ret);
 struct scheduled *scheduled_free(struct scheduled *s);
 /* Replaces the rules by @rules (NULL: none). A rule of the same name keeps its counters. With the
