@@ -103,7 +103,7 @@ struct stream_live {
     uint64_t bytes;
     uint64_t threshold; /* bytes */
     uint32_t id;        /* 1, 2, ..., and again from 1; 0: no object */
-    uint32_t interval;  /* bytes between two samples when this one was taken */
+    uint32_t interval;  /* bytes between two samples at the time of this sample */
 };
 _Static_assert(sizeof(struct stream_live) == 32 &&
                    STREAM_LIVE_MAX * sizeof(struct stream_live) <= STREAM_TABLE_BYTES,

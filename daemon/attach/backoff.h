@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The results of earlier attaches. After each failure the next attach to that JVM is put off for
- * longer. If a JVM crashed with our agent in it, flamed never attaches again to that JVM's restarts
- * (`like`). Thread: the engine's.
+ * longer. If a JVM crashed with our agent in it, flamed never attaches again to that JVM after a
+ * restart (member `like`). Thread: the engine's.
  */
 #pragma once
 

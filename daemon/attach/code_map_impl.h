@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the code map. code_map.c takes records, code_map_index.c finds the piece at an
+/* Internal to the code map. code_map.c takes records, code_map_index.c finds the piece at an
  * address and a time, and code_map_ask.c names it. */
 #pragma once
 

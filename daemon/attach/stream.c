@@ -55,8 +55,8 @@ static void put_field(const struct stream *s, const void *p, size_t n, size_t of
 #define PUT_FIELD(s, name)                                                                         \
     put_field(s, &(s)->h.name, sizeof((s)->h.name), offsetof(struct stream_header, name))
 
-/* Reads the header until two reads agree, since another process writes it. Returns false if it
- * is not valid, or if its page was removed. A write there would add a page that is charged to
+/* Reads the header until two reads agree, since another process writes it. Returns false if it is
+ * not valid, or if its page was removed. A write to that page would add a page that is charged to
  * flamed. */
 static bool take_header(struct stream *s)
 {

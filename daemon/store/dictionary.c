@@ -308,7 +308,7 @@ static int replay_route(struct dictionary *e, const struct frame_table_counts *h
     return 0;
 }
 
-/* Replays each list. The last one may be missing. */
+/* Replays each list. The last list may be missing. */
 int dictionary_replay(struct dictionary *e, struct span additions)
 {
     static const replay_fn LISTS[] = { replay_string, replay_module, replay_function,

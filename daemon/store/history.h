@@ -50,7 +50,7 @@ struct history_stopped {
 
 /* A JVM image in the history. Strings are borrowed, "" if unknown. */
 struct history_image {
-    int64_t n;        /* row number; ignored when put */
+    int64_t n;        /* row number; ignored in writing */
     int32_t host_pid; /* 0: all processes of `owner` that run no Java code */
     uint32_t exec_no;
     uint64_t start_ticks;
@@ -62,7 +62,7 @@ struct history_image {
     uint64_t flags;             /* hash of the JVM's options; 0: unknown */
     const char *options;        /* only for writing: as in jvm_options.h; NULL: unknown */
     uint64_t started_ns;        /* 0: not known */
-    uint64_t first_ns, last_ns; /* when it was seen, in whole minutes; ignored when put */
+    uint64_t first_ns, last_ns; /* when it was seen, in whole minutes; ignored in writing */
     uint64_t ended_ns; /* only for writing: exact end, stored as last_ns; 0: running or unknown */
     struct history_stopped stopped; /* only for writing: pauses and throttling in that minute */
 };

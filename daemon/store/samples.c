@@ -29,7 +29,7 @@ static void encode_string(struct dictionary *e, const struct profile *p, uint32_
 {
     uint32_t there;
 
-    dictionary_add_string(e, intern_get(p->strings, id), &there); /* a full dictionary: "" */
+    dictionary_add_string(e, intern_get(p->strings, id), &there); /* "" if @e is full */
     blob_add_number(out, there);
 }
 

@@ -88,8 +88,8 @@ static const char HISTORY[] =
     "NULL, pause_ns INTEGER NOT NULL, throttled_ns INTEGER NOT NULL, PRIMARY KEY(start_ns, "       \
     "image)) WITHOUT ROWID;"
 
-/* Since version 7: an index with the user, so that many JVMs of others do not delay the search for
- * the last one of a service. */
+/* Since version 7: an index with the user, so that many JVMs of other users do not delay the search
+ * for the last JVM of a service. */
 #define PLACES                                                                                     \
     "DROP INDEX images_by_service;"                                                                \
     "CREATE INDEX images_by_place ON images(service, owner, namespace, started_ns)"                \

@@ -88,7 +88,7 @@ static int store_fail_interrupted(struct store *s, struct error *err)
 }
 
 /* Opens the file for reading only, as it cannot be written to now. If SQLite has no place for the
- * index of its log, the log is ignored, unless @shared: another program may write. */
+ * index of its log, the log is ignored. With @shared it is not, as another program may write. */
 static void store_open_readable(struct store *s, bool shared)
 {
     _cleanup_buf_ struct buf uri = BUF_NULL;

@@ -25,7 +25,7 @@ struct store_opts {
     enum store_kind kind;
     int dir_fd;         /* the folder; borrowed */
     const char *dir;    /* path of the folder, by which SQLite opens the files */
-    uint64_t max_bytes; /* 2 GiB; above it the oldest captures are dropped */
+    uint64_t max_bytes; /* limit of the file: above it, the oldest captures are dropped */
     uint64_t max_age_s; /* 0: no limit by age */
 };
 

@@ -49,8 +49,9 @@ void store_leave(struct store *s);
 /* Prepares a statement, which its cleanup finalises. Returns 0 or -errno with SQLite's error in
  * @err. */
 int store_prepare(struct store *s, const char *sql, sqlite3_stmt **ret, struct error *err);
-/* A value for a parameter of a statement. VALUE() makes one of a number or of a text; a NULL text
- * counts as "". VALUE_OR_NULL() makes SQL's NULL of a NULL text. Texts and bytes are borrowed. */
+/* A value for a parameter of a statement. VALUE() makes a value of a number or of a text; a NULL
+ * text counts as "". VALUE_OR_NULL() makes SQL's NULL of a NULL text. Texts and bytes are
+ * borrowed. */
 struct store_value {
     enum { STORE_NULL, STORE_NUMBER, STORE_REAL, STORE_TEXT, STORE_BYTES } kind;
     int64_t number;
@@ -100,7 +101,7 @@ static inline void stmt_finalizep(sqlite3_stmt **stmt)
 }
 #define _cleanup_stmt_ _cleanup_(stmt_finalizep)
 
-/* Checks that the store can be written to; opens it for writing again if the last try is 10 s ago.
+/* Checks that the store can be written to; opens it for writing again if the last try was 10 s ago.
  * Returns 0 or -errno with the sentence. */
 int store_writable(struct store *s, struct error *err);
 
