@@ -131,8 +131,8 @@ const struct probe_kind CONTEXTS = { .entry_bytes = sizeof(struct context_entry)
                                      .take_out = take_out_path,
                                      .look = look_again };
 
-/* Drops the state of the request for @p if its tracer has announced other records since: the old
- * attributes may have another meaning now. */
+/* Makes the next probe_table_put() look for the path of @p again, if its tracer has announced other
+ * records since. The old attributes may have another meaning now. */
 static void notice_record(const struct probe_table *t, const struct process *p)
 {
     struct probe_entry *e = probe_table_find(t, &p->id, PROBE_NO_SET);

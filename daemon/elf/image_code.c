@@ -43,7 +43,7 @@ struct image_code {
     bool fp_saved, body_fp_saved;
     int64_t planned;          /* bytes by which the frame will grow after a stack check; 0: none */
     uint8_t planned_in;       /* the register that holds the planned stack pointer */
-    bool odd;                 /* the function has not the expected shape */
+    bool odd;                 /* the function has an unexpected shape */
     bool data;                /* the code has ended: tables and constants follow */
     struct image_step *steps; /* owned */
     size_t count, room;

@@ -13,8 +13,8 @@
 
 #define SYMBOL_NAME_MAX NAMES_NAME_MAX /* most bytes of a raw name; longer ones are cut */
 
-/* Decides which of two entries names an address that both cover. The higher class wins; in a class
- * the later start, so an inner range; with equal starts the higher @rank. */
+/* Decides which of two entries names an address that both cover. The higher class wins. In one
+ * class, the later start wins, and so an inner range. With equal starts, the higher @rank wins. */
 enum symbol_class {
     SYMBOL_LABEL,    /* a label without a type, in assembler code */
     SYMBOL_FUNCTION, /* marked as a function */

@@ -9,7 +9,7 @@
 
 #define IMAGE_STRINGS_MAX ((size_t)64 << 20) /* bytes of one answer: 2 KiB for each image kept */
 #define IMAGE_BYTES 8192u  /* bytes of the file for each image, mostly for its samples */
-#define IMAGES_AT_ONCE 16u /* drops this part of the images at once */
+#define IMAGES_AT_ONCE 16u /* at least 1 in this many images is dropped at a time */
 #define IMAGE_COLUMNS                                                                              \
     "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
     " environment, java, flags, started_ns, first_ns, last_ns, attributes, payer"
