@@ -10,7 +10,7 @@
  *   container.c, pod.c, pod_cache.c  names around it     ticks.c         clocks of start times
  *   image_lookup.c  the image of a sample                scrape_times.c  the next scrape
  *   counters.c    counters of JVMs                       residence.c     pages in memory
- *   memory_history.c  memory over time                   discover.c      the door
+ *   memory_history.c  memory over time                   discover.c      the entry
  *   published.c   its tracer's message   process_context.c, tracer_info.c  forms of that message
  *
  * Images of one pid form a chain, the newest first. An image is valid from begin_ns to end_ns. All

@@ -5,7 +5,7 @@
  *
  * A rule computes the strength of its signal. The signal fires after its strength was 1 or more for
  * `hold_s`. It ends after its strength was below RULE_RELEASE for RULE_RELEASE_S. The severity is
- * its cost: the share of time that threads lost, or how soon a limit is reached.
+ * the cost of the problem: the share of time that threads lost, or how soon a limit is reached.
  */
 #pragma once
 

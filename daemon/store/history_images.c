@@ -288,9 +288,9 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
 
 /* Drops @excess images of the payers with most images. A payer keeps the images that were seen
  * last; among images of one minute, those that still ran. A payer loses none while another has
- * more. If each has one image, the images go that were not seen for longest. Images without a known
- * payer count as of one payer. So do the rows of processes that are no JVM, as containers choose
- * their users. */
+ * more. If each payer has one image, drops those that were not seen for the longest time. Images
+ * without a known payer count as of one payer. So do the rows of processes that are no JVM, as
+ * containers choose their users. */
 #define DROP                                                                                       \
     "DELETE FROM images WHERE n IN (SELECT n FROM (SELECT n, last_ns / 60000000000 AS seen,"       \
     " last_ns % 60000000000 != 0 AS ended, row_number() OVER (PARTITION BY payer, pid = 0"         \

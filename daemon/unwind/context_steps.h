@@ -6,7 +6,7 @@
  * Objects that a collector moves are found by the thread's references, with ZGC also by its
  * forwarding tables. No address of an object is kept or compared.
  *
- * A home includes unwind/state.h and defines these before it includes this file:
+ * A home of the unwinder includes unwind/state.h and defines these before it includes this file:
  *   static bool context_read_bytes(struct context_work *, void *to, uint32_t bytes, uint64_t from);
  *   static uint64_t context_now_ns(void);
  *   CONTEXT_WALK_NS: the longest walk with ZGC. A walk that was interrupted for longer counts as

@@ -30,8 +30,8 @@ struct pinned_files {
 void pinned_files_deinit(struct pinned_files *p);
 /* Pins the file @fd (borrowed), which is mapped at @m. Does nothing if users other than root can
  * write to it, or if maps files and fstat() show different numbers. On btrfs fstat() alone shows
- * the device of a subvolume, and subvolumes share inode numbers. If all places are taken, the least
- * recently used file gives way. */
+ * the device of a subvolume, and subvolumes share inode numbers. If all places are taken, closes
+ * the least recently used file. */
 void pinned_files_add(struct pinned_files *p, int fd, const struct mapping *m,
                       const struct file_identity *identity, uint64_t now_ns);
 /* Gets the identity of the file mapped at @m. Return: false if it is not pinned, or was changed. */
