@@ -5,8 +5,9 @@
  * the engine's; never blocks.
  *
  * The broker guarantees for each event: type PERF_TYPE_SOFTWARE, config PERF_COUNT_SW_DUMMY,
- * sample_type exactly PERF_SAMPLE_TID | PERF_SAMPLE_TIME. Besides sample_id_all, task, comm,
- * comm_exec, use_clockid with CLOCK_MONOTONIC. Each is enabled, one per CPU, for all processes.
+ * sample_type exactly PERF_SAMPLE_TID | PERF_SAMPLE_TIME. The bits sample_id_all, task, comm,
+ * comm_exec and use_clockid are set, with CLOCK_MONOTONIC. Each event is enabled, one per CPU, for
+ * all processes.
  */
 #pragma once
 
