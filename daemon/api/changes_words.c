@@ -150,6 +150,7 @@ static void add_left_out(const struct comparing *c, json_t *list)
 bool changes_enough(const struct comparing *c)
 {
     return MIN(c->set.samples[0], c->set.samples[1]) >= CHANGES_FEW_SAMPLES &&
+           change_set_expected(&c->set) >= CHANGES_FEW_SAMPLES &&
            MIN(c->set.steps.a, c->set.steps.b) >= CHANGES_STEPS_MIN;
 }
 
@@ -163,6 +164,12 @@ json_t *changes_sentences(const struct comparing *c, const struct change *change
         snprintf(text, sizeof(text),
                  "%llu samples: too few to tell, each of the two times needs %d",
                  (unsigned long long)few, CHANGES_FEW_SAMPLES);
+        json_array_append_new(list, json_string(text));
+    } else if (change_set_expected(&c->set) < CHANGES_FEW_SAMPLES) {
+        snprintf(text, sizeof(text),
+                 "%.0f samples would be in the later time, if it were as busy as the earlier one: "
+                 "too few to tell, it needs %d",
+                 change_set_expected(&c->set), CHANGES_FEW_SAMPLES);
         json_array_append_new(list, json_string(text));
     } else if (n == 0 && changes_enough(c)) {
         snprintf(text, sizeof(text), "No change of %.1f %% or more is significant.",

@@ -105,6 +105,10 @@ void change_set_deinit(struct change_set *s);
 #define CHANGE_ALL_OBJECTS "all objects" /* name of the series with all allocation */
 /* Returns whether both sides have enough steps with CPU time. */
 bool change_set_covered(const struct change_set *s);
+/* Returns the samples of CPU time that b would have at the rate of a; steps without CPU time do not
+ * count. What depends on it is not chosen by b itself: a service with few samples would else be
+ * compared only where b is unusual. */
+double change_set_expected(const struct change_set *s);
 /* Returns whether CHANGES_COVER of the steps of side @side (0: a) with CPU time have samples of
  * @kind. Skipped steps count as without samples of CHANGE_ALLOCATION. */
 bool change_set_has(const struct change_set *s, enum change_kind kind, size_t side);

@@ -67,6 +67,13 @@ bool change_set_covered(const struct change_set *s)
     return MIN(covered(s, 0).steps, covered(s, 1).steps) >= CHANGES_STEPS_MIN;
 }
 
+double change_set_expected(const struct change_set *s)
+{
+    size_t a = covered(s, 0).steps, b = covered(s, 1).steps;
+
+    return a ? (double)s->samples[0] * (double)b / (double)a : 0;
+}
+
 bool change_steps_narrow(const struct change_set *s, struct change_steps *ret)
 {
     struct covered a = covered(s, 0), b = covered(s, 1);

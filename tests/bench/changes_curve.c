@@ -30,7 +30,7 @@
     3 /* recorded steps that a minute is drawn from, so that few samples of a step                 \
        * do not repeat */
 #define NAMES_SHOWN 3
-#define SAMPLES_MIN 300 /* of a side: with fewer, the route claims nothing */
+#define SAMPLES_MIN 300 /* of a side, and of b at the rate of a: else the route claims nothing */
 #define RECORDER_HZ 19
 #define LOAD_LEAST 0.7 /* the load of a minute is random between these two */
 #define LOAD_MOST 1.3
@@ -405,7 +405,8 @@ static size_t find(struct profile *p, size_t before, size_t after, struct change
             view_free(v);
     }
     must(changes_find(set, ret, &n));
-    if (MIN(set->samples[0], set->samples[1]) < SAMPLES_MIN)
+    if (MIN(set->samples[0], set->samples[1]) < SAMPLES_MIN ||
+        change_set_expected(set) < SAMPLES_MIN)
         n = 0;
     n = changes_fold((const struct view *const[]){ functions, NULL }, *ret, n);
     view_free(functions);

@@ -47,7 +47,7 @@ describe("captures", { concurrency: 4 }, () => {
         await graphShown(page);
         assert.equal(await span.inputValue(), "300"); // the record reaches no further; no picture of less was shown before
         await server.asked(/\/profile\?pid=4242&from=2.*&format=json/); // as far as is recorded
-        assert.equal(await span.locator("option:checked").textContent(), "Last 5 min");
+        assert.equal(await span.locator("option:checked").textContent(), "5 min");
         const posted = page.waitForRequest((r) => r.method() === "POST");
 
         await page.getByRole("button", { name: "99 Hz for 30 s" }).click();

@@ -566,6 +566,25 @@ START_TEST(what_one_side_has_alone_is_not_compared)
 }
 END_TEST
 
+/* What b would have at the rate of a. Minutes without samples are no time. */
+START_TEST(expects_as_many_as_before)
+{
+    struct change_steps m = {
+        .a_ns = 0, .b_ns = A * MINUTE_NS, .step_ns = MINUTE_NS, .a = A, .b = 2 * A
+    };
+    struct change_set set;
+
+    ck_assert_int_eq(change_set_init(&set, &m), 0);
+    ck_assert_double_eq(change_set_expected(&set), 0);
+    for (size_t i = 0; i < 3 * A; i++)
+        set.whole[CHANGE_FUNCTION][i] = i % 2 || i >= A;
+    set.samples[0] = 100;
+    set.samples[1] = 7000;
+    ck_assert_double_eq_tol(change_set_expected(&set), 400, 0.01); /* 5 and 20 minutes */
+    change_set_deinit(&set);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("changes");
@@ -574,6 +593,7 @@ int main(void)
     tcase_add_test(tc, ranks);
     tcase_add_test(tc, steps_of_both_sides);
     tcase_add_test(tc, few_minutes_are_divided);
+    tcase_add_test(tc, expects_as_many_as_before);
     tcase_add_test(tc, ranks_the_made_change_first);
     tcase_add_test(tc, what_is_new_comes_first);
     tcase_add_test(tc, drift_is_no_change);
