@@ -71,6 +71,8 @@ def side_by_side(names: list[str]) -> int:
 
 
 def main() -> int:
+    # Programs of tests run by other users, too, who may not read a shim of pyenv that comes before the interpreter.
+    os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
     names = classes(sys.argv[1]) if len(sys.argv) == 2 else []
     if len(names) > 1:
         return side_by_side(names)
