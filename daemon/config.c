@@ -11,8 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONFIG_QUIET_NS (100 * (int64_t)NSEC_PER_MSEC) /* since the last write to the file */
-#define CONFIG_READS 20                                /* at most; pauses are half as long */
+#define CONFIG_QUIET_NS (100 * (int64_t)NSEC_PER_MSEC) /* since the last write, at least */
+/* The most reads, with pauses of half CONFIG_QUIET_NS between them. */
+#define CONFIG_READS 20
 
 static const struct choice LOG_LEVELS[] = {
     { "error", LOG_LEVEL_ERROR },
@@ -237,7 +238,8 @@ static int open_file(const char *path, int *ret_fd)
     return 0;
 }
 
-/* Returns true if the file was the same at both times and was not written just before. */
+/* Returns true if the file was the same at both times and was not written just before the second.
+ */
 static bool is_quiet(const struct stat *before, const struct stat *after)
 {
     struct timespec now;
@@ -251,8 +253,8 @@ static bool is_quiet(const struct stat *before, const struct stat *after)
            (age_ns > CONFIG_QUIET_NS || age_ns < 0); /* negative: the clock was set back */
 }
 
-/* Reads all of a file, and again while a program writes to it. A part that is cut off may be one
- * that narrows a rule. 0; -EBUSY: it does not end; -errno. */
+/* Reads all of a file, and reads it again while a program writes to it: a missing part might narrow
+ * a rule. Returns 0; -EBUSY if the writing does not end; or -errno. */
 static int read_whole(int fd, struct buf *ret)
 {
     const struct timespec pause = { .tv_nsec = CONFIG_QUIET_NS / 2 };
@@ -290,7 +292,7 @@ int config_parse_fd(int fd, uint64_t given, struct config *c, struct error *err)
     return config_parse_yaml(buf_span(&text), c->config_file, given, c, err);
 }
 
-/* Returns whether the option of the member at @offset is one of @given. */
+/* Returns whether @given has the option for the member of struct config at @offset. */
 static bool is_given(uint64_t given, size_t offset)
 {
     size_t i = 0;

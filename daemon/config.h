@@ -26,9 +26,9 @@ struct config_list {
 };
 
 struct config {
-    char *config_file; /* owned, as all texts here; never NULL after config_init() */
+    char *config_file; /* owned, as are all texts here; never NULL after config_init() */
     struct config_list listen;
-    struct config_list allowed_hosts; /* for origin_facts */
+    struct config_list allowed_hosts; /* for the check of the Host header (origin_facts) */
     bool tcp_manage;
     bool mcp;
     struct {
@@ -36,7 +36,7 @@ struct config {
         uint64_t max_bytes, max_age_s;
     } store;
     struct {
-        char *operation_callers; /* methods, with commas between them */
+        char *operation_callers; /* names of methods, with commas between them */
         char *mdc_keys;          /* "trace=requestId", with commas between several */
     } requests;
     char *user;
@@ -61,21 +61,22 @@ struct config {
         uint64_t max_bytes, max_age_s;
     } history;
     struct {
-        uint64_t heaviest;            /* names of a service in /metrics */
-        struct config_list functions; /* patterns of functions that are in it, too */
+        uint64_t heaviest;            /* this many heaviest names of a service are in /metrics */
+        struct config_list functions; /* patterns of functions that /metrics has, too */
         char *external_url;           /* where a browser reaches this flamed; "": not known */
     } metrics;
     uint64_t idle_timeout_s;
     struct access_rules *access; /* rights of clients; owned; NULL: the file has none */
     struct tls_config *tls;      /* owned; NULL: the file has none */
-    char *audit_log;             /* absolute; "": none */
-    char *new_token;             /* a name for one: it is printed, and nothing else done; "" */
-    struct push_config *push;    /* engines that get profiles; owned; NULL: the file has none */
-    struct rules *rules;         /* schedules and triggers; owned; NULL: the file has none */
+    char *audit_log;             /* absolute path; "": none */
+    /* The name for a token that flamed prints before it ends; "": none. */
+    char *new_token;
+    struct push_config *push; /* engines that get profiles; owned; NULL: the file has none */
+    struct rules *rules;      /* schedules and triggers; owned; NULL: the file has none */
     bool login, check_config, version, help;
 };
 
-/* Defaults. 0 or -ENOMEM. */
+/* Sets all options to their defaults. Returns 0 or -ENOMEM. */
 int config_init(struct config *c);
 void config_deinit(struct config *c);
 
@@ -84,19 +85,19 @@ void config_deinit(struct config *c);
  * with a sentence that names the option, or the file, line and key. Initialises *c in every case;
  * the caller deinitialises it. */
 int config_load(int argc, char *const *argv, struct config *c, struct error *err);
-/* Does the two halves of that. @text is the content of @file, which is only named in sentences.
- * Options in @given (one bit for each row of the table) stay as they are. */
+/* Do the two halves of config_load(). @text is the content of @file; @file itself only appears in
+ * messages. Options in @given (one bit for each row of the table) stay as they are. */
 int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *given,
                       struct error *err);
 /* Does the same as config_parse_yaml() with the text in @fd. */
 int config_parse_fd(int fd, uint64_t given, struct config *c, struct error *err);
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err);
-/* Gets the names of options with different values, with commas between them: those that a running
- * flamed cannot change. Schedules and triggers are not among them. */
+/* Gets the names, with commas between them, of options that differ and that a running flamed cannot
+ * change. Schedules and triggers are not among them. */
 void config_differences(const struct config *a, const struct config *b, struct buf *out);
 
-/* Returns which of the rights are given that an address other than loopback needs. */
+/* Returns which of the rights are given that listening on an address other than loopback needs. */
 struct listen_rights config_listen_rights(const struct config *c);
 
 /* Appends the text of --help, and the same options as the part OPTIONS of the man page (roff). */

@@ -2,7 +2,7 @@
 #include "base/list.h"
 #include "config_option.h"
 
-/* "log_level" as "--log-level". */
+/* Writes "log_level" as "--log-level". */
 static const char *flag_name(const struct option *o, char *buf, size_t size)
 {
     snprintf(buf, size, "--%s", o->name);
@@ -106,7 +106,8 @@ void config_help(struct buf *out)
     }
 }
 
-/* Text for roff: hyphens of options are minus signs, a leading dot is no request. */
+/* Writes text for roff: hyphens of options become minus signs, and a leading dot begins no request.
+ */
 static void add_roff(struct buf *out, const char *text)
 {
     for (const char *p = text; *p; p++) {

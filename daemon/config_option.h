@@ -11,7 +11,7 @@
 enum option_type {
     OPTION_TEXT,
     OPTION_LIST,   /* a list of texts; repeatable */
-    OPTION_CHOICE, /* one of `choices`, kept as its value */
+    OPTION_CHOICE, /* one of `choices`, stored as its value */
     OPTION_BOOL,   /* yes or no */
     OPTION_NUMBER,
     OPTION_SIZE,   /* bytes, with K, M or G */
@@ -28,14 +28,14 @@ struct option {
     enum option_type type;
     size_t offset;
     uint64_t min, max;
-    const char *initial; /* default as a user would write it; lists: parted by blanks */
+    const char *initial; /* default as a user would write it; list: with blanks between */
     const char *unit;    /* the kind of value: the placeholder in --help */
     const char *help;
     const struct choice *choices;
     size_t choice_count;
     bool flag_only; /* not allowed in the file */
-    bool pattern;   /* its texts are regular expressions */
-    bool address;   /* its text is an address of HTTP, or empty */
+    bool pattern;   /* the texts are regular expressions */
+    bool address;   /* the text is an address of HTTP, or empty */
 };
 
 /* A set of options is a uint64_t with a bit for each row. */
@@ -44,11 +44,11 @@ struct option {
 extern const struct option config_options[];
 extern const size_t config_option_count;
 
-/* Sets the member of @c that @o describes; a list grows. 0, -EINVAL (not a good value), -E2BIG
- * (list is full) or -ENOMEM; no sentence. */
+/* Sets the member of @c that @o describes; a list grows. Returns 0, -EINVAL (invalid value), -E2BIG
+ * (list is full) or -ENOMEM. Writes no error message. */
 int option_set(const struct option *o, struct span text, struct config *c);
-/* Makes of such an error a sentence, which says what a good value is; @shown_name names the option
- * as its user wrote it. Returns @r. */
+/* Turns the error @r of option_set() into a message that says what a valid value is. @shown_name
+ * names the option as its user wrote it. Returns @r. */
 int option_refuse(const struct option *o, const char *shown_name, const char *value, int r,
                   struct error *err);
 /* Frees a text, empties a list; keeps other values. */

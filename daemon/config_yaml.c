@@ -11,11 +11,12 @@ struct option_reading {
     uint64_t given; /* bits of the options on the command line */
 };
 
-/* The keys of others, each with a reader of its own. */
+/* Keys of the file that are no options. Each has a parser of its own. */
 static const char *const PARTS[] = { "schedules",         "triggers",         "access",
                                      "tls_server_config", "basic_auth_users", "push" };
 
-/* Sets one value of @o. @c NULL: checks its form only, because the command line has a value. */
+/* Sets one value of @o. If @c is NULL, checks only the form of the value: the command line has set
+ * this option. */
 static int take_text(const struct yaml_part *y, const struct option *o, const yaml_node_t *n,
                      struct config *c)
 {
@@ -64,7 +65,7 @@ static int take_option(struct yaml_part *y, const yaml_node_t *key, const yaml_n
         if (span_eq_str(name, PARTS[i]))
             return 0;
     }
-    name.n = span_find(name, ':'); /* the rest may be a value, and a password */
+    name.n = span_find(name, ':'); /* what follows may be a value, even a password */
     error_remedy(y->err, "flamed --help lists the options; write them with underscores: log_level");
     return error_set(y->err, -EINVAL, "%.128s, line %u: there is no option '%s'", y->file,
                      yaml_part_line(key), span_copy(name, show, sizeof(show)));
@@ -115,7 +116,8 @@ static int yaml_tls(struct span text, const char *file, struct config *c, struct
     return 0;
 }
 
-/* A target may be limited by a rule of `access`, which has to be there. */
+/* Parses the part `push`. A target may name a rule of `access` that limits it, and that rule has to
+ * exist. */
 static int yaml_push(struct span text, const char *file, struct config *c, struct error *err)
 {
     struct push_config *push = NULL;

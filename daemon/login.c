@@ -60,7 +60,7 @@ static int ask(int fd, struct buf *ret, struct error *err)
     return n < 0 ? error_errno(err, "flamed does not answer") : ret->error;
 }
 
-/* The JSON behind the head of an answer; NULL: it is none. */
+/* Parses the JSON behind the head of an answer. Returns NULL if there is none. */
 static json_t *parse_answer(struct span text)
 {
     static const char END[] = "\r\n\r\n";
@@ -78,9 +78,9 @@ static bool is_loopback(struct span host)
            span_starts_with(host, "localhost:");
 }
 
-/* Writes the address for a browser on this machine, or for one that the port is forwarded to.
- * Without such an address, writes the one for other machines, which use TLS. False: there is none
- * at all. */
+/* Writes the address for a browser on this machine, or for one that the port is forwarded to. If
+ * flamed has only addresses for other machines, writes one of these, which use TLS. Returns false
+ * if flamed has no address at all. */
 static bool write_address(const struct config *c, char *buf, size_t size)
 {
     char name[HOST_NAME_MAX + 1] = "localhost";

@@ -35,13 +35,13 @@
  * for the next large block. */
 #define LARGE_BYTES (256 << 10)
 #define NOTES_FILE RUN_FOLDER "/quarantine"
-#define FILES_FOR_ITSELF 64 /* files that flamed opens without any JVM */
+#define FILES_FOR_ITSELF 64 /* files that flamed opens, JVMs aside */
 #define FILES_OF_A_JVM 7
-#define FEW_JVMS 512 /* their signals are watched, if there are files for them */
+#define FEW_JVMS 512 /* flamed warns if its limit of open files suffices for fewer JVMs */
 
-/* ---- what is opened with rights ---- */
+/* ---- opening files and sockets with root's rights ---- */
 
-/* Files made from here on belong to flamed's user alone. */
+/* Opens the store. Files that this process makes from now on are for flamed's user alone. */
 static int open_store(const char *path, uid_t uid, gid_t gid, int *ret_fd, struct error *err)
 {
     umask(077);
@@ -57,8 +57,8 @@ static int check_hosts(const struct config *c, struct error *err)
     return r;
 }
 
-/* flamed holds both addresses of localhost, so no other program gets plain text that is sent
- * there. */
+/* Opens the other address of localhost for each address of localhost in @fds. Then no other program
+ * can get plain text that clients send there. */
 static int open_twins(const struct config *c, int fds[SUPERVISE_LISTEN_MAX], size_t *ret_count,
                       struct error *err)
 {
@@ -108,7 +108,8 @@ static void log_error(int r, const struct error *err)
         log_err("%s", err->msg);
 }
 
-/* Writes @path as an absolute path. False: it is unknown, so a reload will not read the file. */
+/* Writes @path as an absolute path. Returns false if that is unknown: then a reload will not read
+ * the file. */
 static bool absolute_path(const char *path, char *buf, size_t size)
 {
     char cwd[PATH_MAX] = "";
@@ -152,14 +153,15 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
         r = supervise_open_push(&o.push_fd, err);
     if (r < 0)
         return r;
-    o.config_fd = open(c->config_file, O_RDONLY | O_CLOEXEC); /* absent: defaults, as read before */
+    /* Missing: defaults apply, as before. */
+    o.config_fd = open(c->config_file, O_RDONLY | O_CLOEXEC);
     return supervise_exec(&o, err);
 }
 
 /* ---- the worker ---- */
 
-/* Starts flamed-push with the program @fd; -1: the configuration has come to name targets since
- * root started flamed. */
+/* Starts flamed-push from the program @fd. -1 means that the configuration named no targets when
+ * root started flamed, and names some now. */
 static int start_pusher(int fd, const struct push_config *config, int *ret_fd, struct error *err)
 {
     _cleanup_close_ int own = -1;
@@ -168,7 +170,8 @@ static int start_pusher(int fd, const struct push_config *config, int *ret_fd, s
     return r < 0 ? r : pusher_start(fd < 0 ? own : fd, config, ret_fd, err);
 }
 
-/* The worker that the supervisor started: @argv[@sw->extra..] are the options it was given. */
+/* Runs the worker that the supervisor started. @argv[@sw->extra..] are the options of the
+ * supervisor. */
 static int supervised_worker(int argc, char **argv, const struct supervise_worker *sw,
                              struct config *c, struct error *err)
 {
@@ -197,7 +200,8 @@ static int supervised_worker(int argc, char **argv, const struct supervise_worke
     return r < 0 ? r : serving_run(c, &w, err);
 }
 
-/* Under systemd: no supervisor of ours, the broker is a service of its own. */
+/* Runs the worker under systemd, which takes the supervisor's place and starts the broker as a
+ * service of its own. */
 static int service_worker(int argc, char **argv, struct config *c, struct error *err)
 {
     struct serving_opts w = { .broker_fd = -1,
@@ -233,14 +237,14 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
     return serving_run(c, &w, err);
 }
 
-/* Prints @message and what helps. The exit status. */
+/* Prints @message and its remedy. Returns the exit status. */
 static int print_failure(const char *message, const struct error *err)
 {
     fprintf(stderr, "%s%s%s\n", message, err->remedy[0] ? ": " : "", err->remedy);
     return 1;
 }
 
-/* The answer of --help. The exit status. */
+/* Does --help. Returns the exit status. */
 static int print_help(void)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO((size_t)64 << 10);
@@ -249,7 +253,7 @@ static int print_help(void)
     return text.error || fputs(text.p, stdout) < 0;
 }
 
-/* The answer of --new-token. The exit status. */
+/* Does --new-token. Returns the exit status. */
 static int print_token(const char *name)
 {
     char token[ACCESS_TOKEN_TEXT], hash[2 * ACCESS_HASH_BYTES + 1];
@@ -266,7 +270,7 @@ static int print_token(const char *name)
     return 0;
 }
 
-/* The answer of --check-config, to @r of config_load(). The exit status. */
+/* Does --check-config. @r is the result of config_load(). Returns the exit status. */
 static int print_check(const struct config *c, int r, struct error *err)
 {
     const struct listen_rights rights = config_listen_rights(c);
@@ -287,7 +291,8 @@ static int print_check(const struct config *c, int r, struct error *err)
     return 0;
 }
 
-/* Does what ends at once, after @r of config_load(). False: flamed is to be started. */
+/* Runs the option that ends flamed at once, if one is given. @r is the result of config_load().
+ * Returns false if flamed has to start. */
 static bool is_answered(const struct config *c, int r, struct error *err, int *ret_status)
 {
     if (c->check_config)
@@ -350,7 +355,7 @@ int main(int argc, char **argv)
     }
     if (r != 0)
         log_error(r, &err);
-    status = r == 0 ? 0 : r == -EINVAL ? SUPERVISE_EXIT_FINAL : 1; /* options: no start helps */
+    status = r == 0 ? 0 : r == -EINVAL ? SUPERVISE_EXIT_FINAL : 1; /* a restart does not help */
     stall_exit_end(status);
     return status;
 }

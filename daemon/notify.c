@@ -31,5 +31,5 @@ int notify_open(void)
 void notify_send(int fd, const char *state)
 {
     if (fd >= 0 && send(fd, state, strlen(state), MSG_NOSIGNAL) < 0)
-        return; /* systemd's own deadline then speaks for us */
+        return; /* systemd then ends flamed at its own deadline */
 }

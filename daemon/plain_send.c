@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* Works like the C library's, but for descriptors, addresses, and flags of more than one piece of
- * memory. SIGPIPE is ignored (serving.c), and sockets that may not wait have O_NONBLOCK. Thread:
- * any. */
+/* Works like sendmsg() of the C library, but passes no descriptors, addresses, or flags beside
+ * several pieces of memory. SIGPIPE is ignored (serving.c), and sockets that may not block have
+ * O_NONBLOCK. Thread: any. */
 __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
     if (m->msg_controllen || m->msg_namelen || m->msg_iovlen > IOV_MAX) {

@@ -9,7 +9,7 @@
 
 #include <time.h>
 
-/* The file as it is now, into @c. */
+/* Reads the file as it is now into @c. */
 static int read_again(const struct reload *r, struct engine *engine, struct config *c,
                       struct error *err)
 {
@@ -96,7 +96,7 @@ void reload_tls(struct reload *r, struct engine *engine)
     tell_expired(r, engine);
 }
 
-/* Reads the TLS settings of @fresh, if flamed uses TLS. */
+/* Reads the TLS settings of @fresh if flamed uses TLS. */
 static int read_tls(const struct reload *r, struct engine *engine, const struct config *fresh,
                     struct tls **ret, struct error *err)
 {
@@ -172,7 +172,7 @@ void reload_config(struct reload *r, struct engine *engine)
     if (result == 0)
         result = engine_set_rules(engine, fresh.rules, &err);
     if (result == 0) {
-        fresh.rules = NULL; /* the engine's now */
+        fresh.rules = NULL; /* the engine owns these now */
         serve_set_access(r->serve, TAKE_PTR(fresh.access));
         reload_plain(r, engine);
         log_info("the configuration was read again: %zu schedules, %zu triggers", schedules,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SIGHUP: reads the configuration again, all or nothing. Schedules, triggers, access rules and what
- * TLS takes change while flamed runs; what needs a restart is said in the log. The files for TLS
- * are looked at without a signal, too. Thread: main's.
+ * TLS takes change while flamed runs; the log names options that need a restart. flamed also checks
+ * the files for TLS without a signal. Thread: main's.
  */
 #pragma once
 
@@ -16,19 +16,19 @@ struct tls;
 struct reload {
     int argc; /* the options of the command line, without argv[0] */
     char *const *argv;
-    struct config *config; /* in force; its rules are the engine's, its access serve's */
-    struct serve *serve;   /* its access rules change with the reload */
-    struct tls *tls;       /* owned: that in force; NULL: flamed was started without */
+    struct config *config; /* in force; the engine owns its rules, serve its access rules */
+    struct serve *serve;   /* gets new access rules at a reload */
+    struct tls *tls;       /* in force; owned; NULL: flamed was started without TLS */
     bool open;             /* other machines reach flamed */
     bool plain;            /* flamed listens on TCP without TLS */
     bool warned_plain;     /* the log has a warning about secrets over plain HTTP */
     char tls_problem[ENGINE_PROBLEM_BYTES]; /* text of the last log line; "": none */
 };
 
-/* Never fails: an error in the file is logged and shown by /readyz, and all values stay as they
- * were. */
+/* Reads the configuration again. Never fails: an error in the file is logged and shown by /readyz,
+ * and all values stay as they were. */
 void reload_config(struct reload *r, struct engine *engine);
-/* Takes a new certificate, key or CA where the files have changed; fails as reload_config(). */
+/* Takes a new certificate, key or CA if the files have changed. Fails like reload_config(). */
 void reload_tls(struct reload *r, struct engine *engine);
 /* Warns if the rules in force take tokens or passwords where others may read them. */
 void reload_plain(struct reload *r, struct engine *engine);

@@ -41,12 +41,13 @@ static int drop_capabilities(struct error *err)
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    /* Needs SETPCAP, which an unprivileged flamed never had; EINVAL ends the list. */
+    /* PR_CAPBSET_DROP needs SETPCAP, which an unprivileged flamed never had. EINVAL marks the end
+     * of the list. */
     for (unsigned long cap = 0; cap < 64; cap++) {
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
             break;
     }
-    /* A process without capabilities makes no such call: its unit forbids the call. */
+    /* A process without capabilities does not call capset(): its unit forbids the call. */
     if (has_capabilities() && syscall(SYS_capset, &header, none) < 0)
         return error_errno(err, "cannot drop our capabilities");
     return 0;
@@ -114,7 +115,7 @@ static const struct {
 } ALLOWED_WITH[] = {
     { SCMP_SYS(mmap), 2, PROT_EXEC, 0 },
     { SCMP_SYS(mprotect), 2, PROT_EXEC, 0 },
-    /* threads, not processes, and no namespaces */
+    /* allows threads; no processes and no namespaces */
     { SCMP_SYS(clone), 0,
       CLONE_THREAD | CLONE_VM | CLONE_SIGHAND | CLONE_VFORK | CLONE_NEWNS | CLONE_NEWCGROUP |
           CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET,
@@ -128,8 +129,9 @@ static const struct {
     { SCMP_SYS(setpriority), 2, EXACT, 0 },   /* no higher priority than others have */
     { SCMP_SYS(sched_getattr), 0, EXACT, 0 }, /* of the calling thread: the length of its turns */
     { SCMP_SYS(sched_setattr), 0, EXACT, 0 },
-    /* To no address: a listening socket that was shut down could connect by it (MSG_FASTOPEN),
-     * which Landlock does not see, and the socket of sd_notify could write to any other. */
+    /* Allows only sending without an address. With one, a listening socket that was shut down could
+     * connect (MSG_FASTOPEN), which Landlock does not see. The socket of sd_notify could write to
+     * any other socket. */
     { SCMP_SYS(sendto), 4, UINT64_MAX, 0 },
     { SCMP_SYS(fcntl), 1, EXACT, F_GETFD },
     { SCMP_SYS(fcntl), 1, EXACT, F_SETFD },
@@ -144,9 +146,10 @@ static const struct {
     { SCMP_SYS(fcntl), 1, EXACT, F_OFD_SETLK },
     { SCMP_SYS(fcntl), 1, EXACT, F_OFD_SETLKW },
     { SCMP_SYS(fcntl), 1, EXACT, F_GET_SEALS },
-    /* To read; or to write, but never through a link. Files that the broker passed for reading
-     * could be opened again for writing through /proc/self/fd. Landlock does not refuse that for
-     * files that are mounted nowhere, such as a process's code in a file in memory. */
+    /* Allows open() for reading, or for writing but never through a link. Files that the broker
+     * passed for reading could be opened again for writing through /proc/self/fd. Landlock does not
+     * refuse that for files that are mounted nowhere, such as a process's code in a file in memory.
+     */
     { SCMP_SYS(open), 1, OPENS_TO_CHANGE, 0 },
     { SCMP_SYS(open), 1, O_NOFOLLOW, O_NOFOLLOW },
     { SCMP_SYS(openat), 2, OPENS_TO_CHANGE, 0 },
@@ -158,11 +161,11 @@ static const struct {
     int call;
     int error;
 } REFUSED[] = {
-    { SCMP_SYS(clone3), ENOSYS }, /* glibc falls back to clone(), with its flags in a register */
+    { SCMP_SYS(clone3), ENOSYS }, /* glibc falls back to clone(), with flags in a register */
 };
 
 /* Options that the HTTP library sets. Other options of the listening sockets would outlive this
- * process: the next one gets the same sockets. So would a locked filter of packets. */
+ * process: the next one gets the same sockets. A locked filter of packets would outlive it, too. */
 static int allow_socket_options(scmp_filter_ctx ctx)
 {
     static const int OPTIONS[] = { TCP_NODELAY, TCP_CORK };
@@ -193,11 +196,11 @@ static int add_rules(scmp_filter_ctx ctx)
                              SCMP_A1(SCMP_CMP_MASKED_EQ, EXACT, TCGETS));
     if (r == 0)
         r = allow_socket_options(ctx);
-    /* The process may read its own limits, and set none. */
+    /* The process may read its own limits, but set none. */
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2, SCMP_A0(SCMP_CMP_EQ, 0),
                              SCMP_A2(SCMP_CMP_EQ, 0));
-    /* abort() and pthread_kill(): signals to our own threads only. */
+    /* abort() and pthread_kill() may send signals to threads of this process only. */
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
                              SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));

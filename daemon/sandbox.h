@@ -12,17 +12,18 @@
 #include "base/error.h"
 
 struct sandbox_opts {
-    int store_fd;  /* directory that stays readable and writable; borrowed; -1: none */
-    int proc_fd;   /* directory that stays readable (/proc); borrowed; -1: "/proc" is opened */
-    int cgroup_fd; /* directory that stays readable (the cgroups); borrowed; 0 or less: none */
+    int store_fd;  /* folder that stays readable and writable; borrowed; -1: none */
+    int proc_fd;   /* /proc, which stays readable; borrowed; -1: sandbox_enter() opens "/proc" */
+    int cgroup_fd; /* the folder of cgroups, which stays readable; borrowed; 0 or less: none */
 };
 
-/* Restrictions that failed; each a sentence, "" if it works. */
+/* Restrictions that failed. Each is a sentence; "" if the restriction works. */
 struct sandbox_report {
     char landlock_problem[256];
 };
 
-/* Drops all capabilities, sets no_new_privs, not dumpable, no core file, Landlock, seccomp (what is
- * not allowed kills the process). Cannot be undone. Call once, before any thread is started. 0 or
- * -errno: then flamed must not go on. A kernel without Landlock is no error; *ret says so. */
+/* Drops all capabilities, sets no_new_privs, not dumpable, no core file, Landlock and seccomp. A
+ * call that seccomp does not allow kills the process. Cannot be undone. Call once, before any
+ * thread is started. Returns 0, or -errno: then flamed must end. A kernel without Landlock is no
+ * error; *ret says so. */
 int sandbox_enter(const struct sandbox_opts *o, struct sandbox_report *ret, struct error *err);

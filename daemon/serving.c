@@ -38,8 +38,8 @@
 
 #define USERS_GROUP "flamed" /* members of this group may see and profile all */
 
-/* Returns a number that differs by node, for the phases of its schedules. It is the same after a
- * restart. Call it before the sandbox. */
+/* Writes a text that differs by node, for the phases of its schedules. It is the same after a
+ * restart. Call this before the sandbox. */
 static void node_text(const char *host, char *buf, size_t size)
 {
     _cleanup_buf_ struct buf id = BUF_UPTO(256);
@@ -49,7 +49,8 @@ static void node_text(const char *host, char *buf, size_t size)
     snprintf(buf, size, "%.64s/%.64s", id.p ? id.p : "", host);
 }
 
-/* Waits for a signal to end (0), or for the loss of the broker or of the namer (-EPIPE). */
+/* Waits for a signal to end, or until the broker or the namer is lost. Returns 0 after a signal,
+ * else -EPIPE. */
 static int wait_for_end(int signal_fd, int namer_fd, struct engine *engine, struct reload *reload)
 {
     struct pollfd fds[] = { { .fd = signal_fd, .events = POLLIN },
@@ -101,7 +102,7 @@ static int open_signals(int *ret_fd)
     return *ret_fd < 0 ? -errno : 0;
 }
 
-/* The path behind @fd: SQLite wants paths. Must be asked before the sandbox, which hides
+/* Gets the path behind @fd, because SQLite wants paths. Call it before the sandbox, which hides
  * /proc/self/fd. */
 static void path_of(int fd, char *buf, size_t size)
 {
@@ -124,10 +125,11 @@ static void set_malloc_habits(void)
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
-/* Limits the memory that requests may take beside what the configuration gives to samples. */
+/* Limits the memory that requests may take in addition to the memory that the configuration gives
+ * to samples. */
 static int guard_memory(const struct config *c, struct error *err)
 {
-    static const uint64_t USUAL = UINT64_C(256) << 20; /* of the defaults */
+    static const uint64_t USUAL = UINT64_C(256) << 20; /* given to samples by default */
     uint64_t configured = c->captures.max_bytes + c->recorder.max_bytes + c->answer_max_bytes;
     int r = memory_guard_open(MEMORY_GUARD_BYTES + (configured > USUAL ? configured - USUAL : 0));
 
@@ -140,8 +142,8 @@ static bool speaks_tls(const struct config *c, int fd)
                   listen_wants_tls(c->listen.items[i]) && listen_is_at(fd, c->listen.items[i]));
 }
 
-/* Chooses which listening sockets use TLS: those that other machines reach, whatever the
- * configuration says by now, and those that it names. */
+/* Chooses which listening sockets use TLS: those that other machines reach, even if the
+ * configuration has changed since, and those that it names. */
 static int choose_tls(const struct config *c, const struct serving_opts *w, uint32_t *ret,
                       struct reload *r, struct error *err)
 {
@@ -176,7 +178,7 @@ static int start_serve(const struct config *c, const struct serving_opts *w, str
     if (r == 0 && o->listen_tls)
         r = tls_files_load(engine, c->tls, &reload->tls, err);
     if (r == -ENOENT || r == -EPERM)
-        r = -EINVAL; /* another start would not help, as with the rest of the configuration */
+        r = -EINVAL; /* another start would not help, as for other errors in the configuration */
     if (r < 0)
         return r;
     if (c->audit_log[0])
@@ -192,13 +194,13 @@ static int start_serve(const struct config *c, const struct serving_opts *w, str
     return 0;
 }
 
-/* The rules are the engine's from here on. */
+/* Starts the engine and hands it the rules of @c. */
 static int start_engine(const struct engine_opts *o, struct config *c, struct engine **ret,
                         struct error *err)
 {
     int r = engine_start(o, ret, err);
 
-    setpriority(PRIO_PROCESS, 0, 0); /* the engine's thread keeps what we were started with */
+    setpriority(PRIO_PROCESS, 0, 0); /* only the engine's thread keeps a higher priority */
     if (r == 0 && c->rules)
         r = engine_set_rules(*ret, c->rules, err);
     if (r == 0)
@@ -219,12 +221,12 @@ struct serving {
     int signal_fd;
     struct error *err;
     const char *node;
-    struct lent lent; /* the main thread, if the engine is to use it */
+    struct lent lent; /* the main thread, if the engine runs on it */
     int result;
 };
 
-/* Says at the start what of history_max_bytes the disk cannot hold. The sandbox forbids to look
- * later. */
+/* Logs at the start how much of history_max_bytes the disk cannot hold. The sandbox forbids to
+ * check this later. */
 static void check_room(int store_fd, const char *path, const struct config *c)
 {
     struct statvfs fs;
@@ -243,8 +245,8 @@ static void check_room(int store_fd, const char *path, const struct config *c)
                  (unsigned long long)(c->history.max_bytes >> 20));
 }
 
-/* Gives owners the numbers that they had before a restart: those of the notes in force, else those
- * of the history. */
+/* Gives owners the numbers that they had before a restart: by the key in the quarantine's notes if
+ * these have entries, else by the key in the store. */
 static void number_owners(const struct serving_opts *w, struct quarantine *q)
 {
     int r = w->store_fd < 0 ? 0 : store_owner_key(w->store_fd, /* replace= */ q->count, &q->key);
@@ -258,7 +260,8 @@ static void number_owners(const struct serving_opts *w, struct quarantine *q)
     proc_owner_use_key(&q->key);
 }
 
-/* Begins to count by function, if that is wanted. 0 or -errno with s->err. */
+/* Begins to count by function if metrics_functions or metrics_heaviest asks for it. Returns 0, or
+ * -errno with s->err. */
 static int open_counters(struct serving *s)
 {
     const struct config_list *patterns = &s->c->metrics.functions;
@@ -275,7 +278,7 @@ static int open_counters(struct serving *s)
     return r;
 }
 
-/* Opens the store and the history. 0 or -errno with s->err. */
+/* Opens the store and the history. Returns 0, or -errno with s->err. */
 static int open_past(struct serving *s, struct store **ret_store, struct history **ret_history)
 {
     char trouble[256];
@@ -299,7 +302,7 @@ static int open_past(struct serving *s, struct store **ret_store, struct history
     return open_counters(s);
 }
 
-/* Starts everything, and stops it at the end. 0, or what ended it. */
+/* Starts everything, and stops it at the end. Returns 0, or the error that ended it. */
 static int serve_until_end(struct serving *s)
 {
     struct store *store = NULL;
@@ -313,7 +316,7 @@ static int serve_until_end(struct serving *s)
             start_serve(s->c, s->w, engine, api, &s->serve, &s->reload, s->err);
 
     if (r == 0) {
-        s->c->access = NULL; /* serve's now */
+        s->c->access = NULL; /* serve owns these now */
         r = pushing_start(s->c->push, s->w, engine, api, s->reload.serve, s->serve.host, s->node,
                           &push, s->err);
     }
@@ -348,7 +351,7 @@ static void *serve_main(void *arg)
     return NULL;
 }
 
-/* Serves on another thread, while this one is the engine's. */
+/* Serves on another thread, while the engine runs on this one. */
 static int serve_beside(struct serving *s)
 {
     pthread_t thread;

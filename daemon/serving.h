@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed behind its sandbox: gives the rights away, starts engine and HTTP service, and stops them
- * at the end.
+ * flamed behind its sandbox: drops its rights, starts the engine and the HTTP service, and stops
+ * them at the end.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ struct serving_opts {
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
     bool supervised;
-    int argc; /* the options, for a reload; argv[0] is passed by */
+    int argc; /* options for a reload, without argv[0] */
     char *const *argv;
 };
 
 /* Serves until a signal, or the loss of the broker or the namer. Takes what @c holds for the engine
- * and for the HTTP service. Return: 0: ended by a signal. -errno with @err. */
+ * and for the HTTP service. Returns 0 after a signal, or -errno with @err. */
 int serving_run(struct config *c, const struct serving_opts *w, struct error *err);

@@ -10,8 +10,8 @@
 
 #include <unistd.h>
 
-/* Seconds without a sign of life, one look per second. A machine that was stopped as a whole does
- * not count. A broker that does not answer is given up sooner. */
+/* Checks, one per second, without a sign of life from the engine. Time during which the whole
+ * machine was stopped does not count. flamed gives up a silent broker sooner. */
 #define GIVE_UP_LOOKS 30
 
 /* Closes connections, the store and the way to the broker, then ends. A thread stuck in the kernel
@@ -34,7 +34,7 @@ static void note(const struct stall_exit *st, const struct readers_stats *reader
     }
 }
 
-/* Notes the process that the engine is stalled at. */
+/* Adds the process that the engine is stalled at to the quarantine's notes. */
 static void note_stall(const struct stall_exit *st, unsigned stands_s)
 {
     struct looking at;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last line of defence: used when the engine is stalled, or when flamed may abandon no more
- * readings of processes. It notes the owner with the memory that the next flamed must not read, and
- * ends, so that another flamed is started. Until then it reports to systemd every second that all
- * is well (WatchdogSec=). Thread: the watch's (engine/watchdog.h).
+ * The last line of defence: ends flamed if the engine is stalled, or if too many readings of
+ * processes have not returned. Before that it notes the owners that the next flamed must
+ * quarantine. While the engine works, it reports that to systemd every second (WatchdogSec=).
+ * Thread: the watch's (engine/watchdog.h).
  */
 #pragma once
 
 #include "base/macros.h"
 
 struct stall_exit {
-    int notes_fd;   /* borrowed: as in quarantine/quarantine.h; -1: none */
-    int notify_fd;  /* borrowed: as notify_open(); -1: none waits */
-    unsigned looks; /* looks in a row that found the engine stalled */
+    int notes_fd;   /* borrowed: a file of notes as in quarantine/quarantine.h; -1: none */
+    int notify_fd;  /* borrowed: as from notify_open(); -1: no service manager waits */
+    unsigned looks; /* successive checks that found the engine stalled */
 };
 
-/* @stands_s: for how long the engine is stalled; 0: it works. */
+/* Checks once per second. @stands_s: seconds for which the engine has been stalled; 0: it works. */
 void stall_exit_look(void *cookie, unsigned stands_s);
-/* Ends this process with @status if readings have not come back; else returns. Such readings keep
- * the process and all that it has open until the kernel lets them go. */
+/* Ends this process with @status if readings of processes have not returned; else returns. Such
+ * readings keep the process and all its open files until the kernel ends them. */
 void stall_exit_end(int status);

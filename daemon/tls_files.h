@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of tls_server_config, which the broker opens: flamed's process has no rights to. Read
- * when flamed starts, on SIGHUP, and when they have changed. Thread: main's.
+ * The files of tls_server_config, which the broker opens because flamed's process has no right to.
+ * They are read when flamed starts, on SIGHUP, and when they have changed. Thread: main's.
  */
 #pragma once
 
@@ -10,9 +10,9 @@
 
 #define TLS_FILES_LOOK_MS 5000 /* between two looks at the files */
 
-/* Reads what @c names. 0 and *ret, owned; -errno with @err. */
+/* Reads the files that @c names. Returns 0 and *ret, owned; or -errno with @err. */
 int tls_files_load(struct engine *e, const struct tls_config *c, struct tls **ret,
                    struct error *err);
-/* Does the same if the files differ from those of @now; 1: they do not. */
+/* Does the same if the files differ from those of @now. Returns 1 if they are equal. */
 int tls_files_look(struct engine *e, const struct tls_config *c, const struct tls *now,
                    struct tls **ret, struct error *err);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* @list points to a pointer of another type: it is read and written by its bytes. */
+/* Grows the list. @list points to a pointer of any type, so its value is copied byte by byte. */
 static char *resize(void *list, size_t *cap, size_t want, size_t size)
 {
     void *before, *after;

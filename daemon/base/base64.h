@@ -5,6 +5,6 @@
 #include "base/span.h"
 
 /* Decodes @in into @ret, which has room for @max bytes. Strict: the padding has to be there, and no
- * white space is allowed. Returns false if @in is empty, is no base64 or does not fit; then *ret is
- * undefined. */
+ * white space is allowed. Returns false if @in is empty, is not base64 or does not fit; then *ret
+ * is undefined. */
 bool base64_decode(struct span in, char *ret, size_t max, size_t *ret_n);

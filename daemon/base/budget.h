@@ -10,7 +10,7 @@
 
 struct budget {
     uint64_t max_ns;    /* highest level of the budget */
-    unsigned share;     /* the budget gains 1 ns in this many */
+    unsigned share;     /* in this many ns the budget gains 1 ns */
     int64_t left_ns;    /* below 0: overdrawn */
     uint64_t filled_ns; /* CLOCK_MONOTONIC */
 };
@@ -25,7 +25,7 @@ static inline bool budget_has(struct budget *b, uint64_t now_ns)
 {
     uint64_t in = (now_ns - b->filled_ns) / b->share;
 
-    if (in) { /* less than 1 ns stays for the next call */
+    if (in) { /* a rest of less than 1 ns stays for the next call */
         b->left_ns = MIN(b->left_ns + (int64_t)MIN(in, b->max_ns * 2), (int64_t)b->max_ns);
         b->filled_ns = now_ns;
     }

@@ -91,7 +91,7 @@ void buf_add_u64(struct buf *b, uint64_t v)
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 {
     va_list again;
-    size_t room; /* bytes of the present allocation, the NUL's included */
+    size_t room; /* free bytes of the allocation, the NUL's included */
     int n;
 
     va_copy(again, ap);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dropping of capabilities by a process that needs none. Thread: one, before others start. */
+/* For processes that need no capabilities. Thread: one, before others start. */
 #pragma once
 
 /* Drops all capabilities. Returns 0, or -errno if that fails for root. */

@@ -17,7 +17,7 @@ static inline void cleanup_freep(void *p)
 }
 #define _cleanup_free_ _cleanup_(cleanup_freep)
 
-/* Defines @name, which _cleanup_() takes: hands the `struct @type *` of a scope to @free. */
+/* Defines the function @name for _cleanup_(): it hands the `struct @type *` of a scope to @free. */
 #define CLEANUP_FUNCTION(name, type, free)                                                         \
     static inline void name(struct type **p)                                                       \
     {                                                                                              \
@@ -36,7 +36,7 @@ static inline void cleanup_closep(int *fd)
 }
 #define _cleanup_close_ _cleanup_(cleanup_closep)
 
-/* Hands a file descriptor over: returns it and leaves -1 behind. */
+/* Hands a file descriptor over: returns *@fd and sets *@fd to -1. */
 static inline int take_fd(int *fd)
 {
     int r = *fd;

@@ -24,28 +24,28 @@ static inline uint64_t clock_monotonic_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Returns the samples per second for one every @period_ns, rounded to a thousandth; 0 if that
- * is 0. */
+/* Returns how many samples per second one sample every @period_ns makes, rounded to a thousandth; 0
+ * if @period_ns is 0. */
 static inline double clock_hz(uint64_t period_ns)
 {
     return period_ns ? (double)(uint64_t)(1e12 / (double)period_ns + 0.5) / 1000 : 0.0;
 }
 
-/* Reads the wall clock: only for what a person reads. */
+/* Reads the wall clock. Use it only for times that a person reads. */
 static inline uint64_t clock_realtime_ns(void)
 {
     return clock_ns(CLOCK_REALTIME);
 }
 
-/* Returns @ns as the struct that system calls take. */
+/* Returns @ns as the struct that system calls need. */
 static inline struct timespec clock_timespec(uint64_t ns)
 {
     return (struct timespec){ .tv_sec = (time_t)(ns / NSEC_PER_SEC),
                               .tv_nsec = (long)(ns % NSEC_PER_SEC) };
 }
 
-/* Waits for @cond until @until_ns of CLOCK_MONOTONIC, with its @lock held. Returns false at that
- * time. */
+/* Waits for @cond until @until_ns of CLOCK_MONOTONIC, with @lock held. Returns false if that time
+ * has come. */
 static inline bool clock_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
 {
     struct timespec until = clock_timespec(until_ns);
@@ -53,7 +53,8 @@ static inline bool clock_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint6
     return pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, &until) == 0;
 }
 
-/* Locks @lock; gives up at @until_ns of CLOCK_MONOTONIC. Returns whether it locked. */
+/* Locks @lock, but waits no longer than until @until_ns of CLOCK_MONOTONIC. Returns whether it
+ * locked. */
 static inline bool clock_lock(pthread_mutex_t *lock, uint64_t until_ns)
 {
     struct timespec until = clock_timespec(until_ns);

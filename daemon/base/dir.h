@@ -7,8 +7,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 
-/* Lists the folder @fd, which it takes in every case. The caller frees the list by closedir(). NULL
- * with errno: @fd is negative, or the list cannot be opened. */
+/* Lists the folder @fd; owns @fd in every case. The caller frees the list by closedir(). Returns
+ * NULL with errno if @fd is negative or the list cannot be opened. */
 static inline DIR *dir_take(int fd)
 {
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -18,7 +18,7 @@ static inline DIR *dir_take(int fd)
     return dir;
 }
 
-/* Lists the folder @path below @at, as dir_take() does. */
+/* Lists the folder @path below @at like dir_take(). */
 static inline DIR *dir_open(int at, const char *path)
 {
     return dir_take(openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FEW 64          /* up to this many numbers are closed without asking which are open */
-#define MOST (1u << 20) /* the most numbers that are tried, however high the limit is */
+#define FEW 64          /* up to this many numbers are closed without a look into /proc/self/fd */
+#define MOST (1u << 20) /* at most this many numbers are tried, however high the limit is */
 #define ENTRIES_BYTES 4096
 
 /* Parses a name in /proc/self/fd as a number; false for "." and "..". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Closing many file descriptors at once, how many there may be, and reading at an offset. Thread:
+ * Closes many file descriptors at once, sets how many there may be, and reads at an offset. Thread:
  * any; safe between fork and exec.
  */
 #pragma once
@@ -12,13 +12,13 @@
 /* Limits of open files of flamed and of its broker; the same as in the units of systemd. */
 #define FDS_WANTED 16384
 
-/* Closes every open descriptor from @first to @last; ~0u: to the end. Without close_range(2)
+/* Closes every open descriptor from @first to @last (~0u: the highest). Without close_range(2)
  * (before Linux 5.9), closes those that /proc/self/fd lists. If that cannot be read, closes each
  * number up to the limit of open files. Keeps errno. */
 void fds_close(unsigned first, unsigned last);
 
 /* Raises the process's soft limit of open files to @wanted, as far as its hard limit allows. Never
- * lowers it. Returns the soft limit, which children inherit; 0: it cannot be read. */
+ * lowers it. Returns the soft limit, which children inherit, or 0 if it cannot be read. */
 uint64_t fds_raise_limit(uint64_t wanted);
 
 /* Reads all of @n bytes at @offset of a file. */

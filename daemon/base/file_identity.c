@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* AT_HANDLE_FID of Linux 6.5: asks for a handle that need not be usable for opening the file.
- * Overlay file systems offer no other. The headers of some build machines lack it. */
+/* AT_HANDLE_FID of Linux 6.5, which some build machines' headers lack. It asks for a handle that
+ * need not be usable for opening the file. Overlay file systems offer no other. */
 #define HANDLE_FID 0x200
 
 struct handle {

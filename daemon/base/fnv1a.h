@@ -9,7 +9,7 @@
 #define FNV1A_START UINT64_C(0xcbf29ce484222325)
 #define FNV1A_PRIME UINT64_C(0x100000001b3)
 
-/* Returns the hash @h of earlier bytes, continued by @n bytes. */
+/* Continues the hash @h of earlier bytes with @n bytes. Returns the new hash. */
 static inline uint64_t fnv1a(uint64_t h, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;

@@ -6,7 +6,7 @@
 #include "base/memory_guard.h"
 #include "base/siphash.h"
 
-/* A chunk is as large as all before it: many tables are small. */
+/* A chunk is as large as all earlier chunks together, so that the many small tables stay small. */
 #define INTERN_CHUNK_MIN ((size_t)4 << 10)
 #define INTERN_CHUNK_MAX ((size_t)256 << 10)
 
@@ -28,11 +28,11 @@ struct intern {
     uint32_t *slots;              /* [slot_count], id + 1, 0: free */
     uint32_t count, cap, slot_count;
     size_t bytes, max_bytes;
-    size_t chunk_bytes; /* of memory */
+    size_t chunk_bytes; /* memory of all chunks */
     struct fingerprint_key key;
 };
 
-/* Keyed: strings are foreign, and must not be able to choose their slots. */
+/* Returns a keyed hash: strings are foreign, and must not be able to choose their slots. */
 static uint32_t intern_hash(const struct intern *t, struct span s)
 {
     uint64_t h = fingerprint(&t->key, s);
@@ -135,7 +135,7 @@ static int intern_copy(struct intern *t, struct span s, const char **ret)
     return 0;
 }
 
-/* Returns the slot of @s, or the free slot where it belongs. There always is one. */
+/* Returns the slot of @s, or the free slot where it belongs. The table always has a free slot. */
 static uint32_t intern_slot(const struct intern *t, struct span s, uint32_t hash)
 {
     uint32_t at = hash & (t->slot_count - 1);

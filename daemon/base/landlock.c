@@ -6,13 +6,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's struct of ABI 6. An older kernel gets only the part that it knows, by the size. */
+/* The kernel's struct of ABI 6. The size in the call limits an older kernel to the part that it
+ * knows. */
 struct ruleset_attr {
     uint64_t fs, net, scoped;
 };
 
-/* All rights that each ABI knows. A right that is listed here and not allowed by a rule is
- * denied. */
+/* All rights of each ABI. A right in this list is denied unless a rule allows it. */
 static const struct {
     uint64_t fs, net, scoped;
     size_t size;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches in lists with indexes. Thread: any. */
+/* Searches in lists by index. Thread: any. */
 #pragma once
 
 #include "base/macros.h"
 
-/* Return whether @is holds for an index @i below @n, or for all of them. Stop at the first that
- * decides. */
+/* Return whether @is holds for some index @i below @n, or for all of them. Both stop as soon as the
+ * answer is certain. */
 #define ANY_OF(i, n, is)                                                                           \
     ({                                                                                             \
         bool any_ = false;                                                                         \
@@ -14,8 +14,7 @@
         any_;                                                                                      \
     })
 #define ALL_OF(i, n, is) (!ANY_OF(i, n, !(is)))
-/* Returns the first element of @list, of the indexes @i below @n, for which @is holds; NULL: none.
- */
+/* Returns the first element of @list for which @is holds, with indexes @i below @n; NULL: none. */
 #define FIRST_OF(i, list, n, is)                                                                   \
     ({                                                                                             \
         typeof(*(list)) *first_ = NULL;                                                            \

@@ -12,8 +12,8 @@ static inline void lock_scope_end(pthread_mutex_t **m)
     pthread_mutex_unlock(*m);
 }
 
-/* Locks @mutex here, and unlocks it where the scope ends, also by return. Write it once in a scope,
- * as the last declaration: initialisers before it run without the lock. */
+/* Locks @mutex here, and unlocks it at the end of the scope, also on return. Write this once in a
+ * scope, as the last declaration: initialisers before it run without the lock. */
 #define LOCK_SCOPE(mutex)                                                                          \
     _cleanup_(lock_scope_end) pthread_mutex_t *lock_scope_ = (mutex);                              \
     pthread_mutex_lock(lock_scope_)

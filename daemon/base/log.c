@@ -45,8 +45,8 @@ enum log_level log_level_get(void)
     return log_max_level;
 }
 
-/* Writes @text with every control byte replaced, so that a name cannot forge a line or move a
- * cursor. */
+/* Writes @text with every control byte replaced, so that a foreign name cannot forge a line or move
+ * the cursor. */
 static void log_write(enum log_level level, const char *text)
 {
     char line[LOG_LINE_MAX + 64];

@@ -15,7 +15,7 @@ enum log_level {
 };
 
 void log_init(const char *program, enum log_level level);
-/* Parses "error", "warning", "info" or "debug". 0, or -EINVAL. */
+/* Parses "error", "warning", "info" or "debug". Returns 0 or -EINVAL. */
 int log_level_parse(const char *text, enum log_level *ret);
 enum log_level log_level_get(void);
 
@@ -38,6 +38,5 @@ int log_line_errno(enum log_level level, int r, const char *fmt, ...) PRINTF_LIK
         static _Atomic uint64_t log_limit_next_ns_;                                                \
         log_limit_at(&log_limit_next_ns_);                                                         \
     })
-/* Returns whether a line may be logged again at this place. If so, the next one may be in a
- * second. */
+/* Returns whether this place may log a line now. If so, blocks the next line for a second. */
 bool log_limit_at(_Atomic uint64_t *next_ns);

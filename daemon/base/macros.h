@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small macros that every file may use, and the list of C library functions that no file may use.
- * Include this first: the poisoned names must not be met in a later system header.
+ * Include this first: no later system header may use the poisoned names.
  */
 #pragma once
 
@@ -14,8 +13,8 @@
 #include <string.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-/* The lesser and the greater of two numbers. Each argument is evaluated once. The variables have a
- * number in their names, so that an argument may be such a macro, too. No bit-fields. */
+/* The lesser and the greater of two numbers. Each argument is evaluated once. A number in the names
+ * of the variables lets an argument be MIN() or MAX(), too. Not for bit-fields. */
 #define MIN(a, b) PICK_(<, a, b, __COUNTER__)
 #define MAX(a, b) PICK_(>, a, b, __COUNTER__)
 #define PICK_(is, a, b, number) PICK_AS_(is, a, b, number)
@@ -26,8 +25,8 @@
         one_##number is other_##number ? one_##number : other_##number;                            \
     })
 #define CLAMP(v, lo, hi) MIN(MAX(v, lo), hi)
-/* Compares numbers as qsort(3) wants it: below 0, 0 or above 0. Orders by several keys with ?:
- * between. Arguments are evaluated twice. */
+/* Compares numbers for qsort(3): yields below 0, 0 or above 0. For an order by several keys, join
+ * comparisons by ?:. Arguments are evaluated twice. */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 /* Defines @name for qsort(3) and bsearch(3): orders x and y, two `const @type *`, by @order. */
 #define ORDER_FUNCTION(name, type, order)                                                          \
@@ -45,7 +44,7 @@
 #define NSEC_PER_MSEC UINT64_C(1000000)
 #define NSEC_PER_USEC UINT64_C(1000)
 
-/* Hands a pointer over: yields its value and leaves NULL behind. */
+/* Hands a pointer over: yields its value and sets it to NULL. */
 #define TAKE_PTR(p)                                                                                \
     ({                                                                                             \
         __auto_type take_ptr_ = (p);                                                               \

@@ -8,22 +8,24 @@
 
 #include "base/shares.h"
 
-/* Of files, names of frames and samples that wait. They may be less than the sum of their own
- * limits. docs/limits.md adds this up with all other memory (tests/unit/test_memory_sum.c). */
+/* Memory for files, names of frames and waiting samples together. It may be less than the sum of
+ * their own limits. docs/limits.md adds this up with all other memory
+ * (tests/unit/test_memory_sum.c). */
 #define MEMORY_KEPT_BYTES (UINT64_C(100) << 20)
-#define MEMORY_WAITING_BYTES (UINT64_C(32) << 20) /* of samples */
-/* Of files and names. The rest of all is for samples that wait (shares_room_short()). */
+#define MEMORY_WAITING_BYTES (UINT64_C(32) << 20) /* for waiting samples */
+/* Memory for files and names. The rest is for waiting samples (shares_room_short()). */
 #define MEMORY_LASTING_BYTES (MEMORY_KEPT_BYTES - MEMORY_KEPT_BYTES / SHARES_SHORT)
 #define MEMORY_SYMBOLS_BYTES (UINT64_C(80) << 20)
 
 struct memory_budget {
-    struct shares kept;      /* bytes of all */
+    struct shares kept;      /* bytes of everything below */
     struct shares waiting;   /* bytes of samples that wait for symbols, or for their process */
-    struct shares lasting;   /* bytes of names of frames, and of all of the following */
+    struct shares lasting;   /* bytes of names of frames, and of all that follows here */
     struct shares symbols;   /* bytes of symbols of ELF files */
     struct shares perf_maps; /* bytes of perf maps */
     struct shares copies;    /* bytes of copies of files in memory (base/memfd_copy.h) */
-    struct shares inlines;   /* bytes of debug information and answers, between two readings */
+    /* Bytes of debug information and of answers from it, between two readings. */
+    struct shares inlines;
 };
 
 static inline void memory_budget_init(struct memory_budget *b)

@@ -10,8 +10,8 @@ static int statm_fd = -1;
 static uint64_t limit;
 
 static _Thread_local bool guarded;
-static _Thread_local size_t free_left; /* of the request's MEMORY_GUARD_FREE */
-static _Thread_local size_t unchecked; /* bytes since the last comparison */
+static _Thread_local size_t free_left; /* rest of the request's MEMORY_GUARD_FREE */
+static _Thread_local size_t unchecked; /* bytes admitted since the last comparison with the limit */
 static _Thread_local bool refused;
 
 int memory_guard_open(uint64_t limit_bytes)
@@ -35,7 +35,7 @@ void memory_guard_thread(bool guards)
     refused = false;
 }
 
-/* Returns how much memory the process has; 0: unknown. */
+/* Returns the process's resident memory in bytes; 0: unknown. */
 static uint64_t resident_bytes(void)
 {
     uint64_t size, pages = 0;

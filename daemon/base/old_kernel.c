@@ -6,7 +6,8 @@
 bool old_kernel_pretended(const char *feature)
 {
     const char *names = getenv("FLAMED_OLD_KERNEL");
-    /* "all" keeps these, since without them events and clients over TCP could not be tested. */
+    /* "all" leaves these out: without them, tests of events and of clients over TCP could not run.
+     */
     bool in_all = strcmp(feature, "uprobes") != 0 && strcmp(feature, "task_file") != 0 &&
                   strcmp(feature, "bpf") != 0;
     struct span rest, name;

@@ -5,8 +5,8 @@
 
 void places_take(struct places *p, uint64_t owner)
 {
-    if (!p->shares.seed) /* a seed keeps owners from choosing with which other one they are
-                          * counted */
+    /* With a seed, owners cannot choose the owner that they share a counter with. */
+    if (!p->shares.seed)
         shares_init(&p->shares, /* max= */ 0);
     shares_force(&p->shares, owner, 1);
     p->most = MAX(p->most, shares_used(&p->shares, owner));
@@ -24,7 +24,7 @@ size_t places_find(struct places *p, uint64_t owner, size_t n,
     size_t found = n;
     bool all = true;
 
-    if (p->most < least) /* many owners that find no place cost little */
+    if (p->most < least) /* spares the loop, so that many owners without success cost little */
         return n;
     for (size_t i = 0; i < n; i++) {
         uint64_t whose = owner_of(table, i), has = whose ? shares_used(&p->shares, whose) : 0;

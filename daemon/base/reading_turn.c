@@ -5,7 +5,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static unsigned next, reads; /* turns given out; the turn of the thread that reads */
+static unsigned next, reads; /* the next free ticket; the ticket of the thread that may read */
 
 void reading_turn_begin(void)
 {

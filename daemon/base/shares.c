@@ -11,7 +11,7 @@ void shares_init(struct shares *s, uint64_t max)
 {
     *s = (struct shares){ .max = max };
     if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
-        s->seed = (uint64_t)(uintptr_t)s; /* early in the boot there are no random bytes */
+        s->seed = (uint64_t)(uintptr_t)s; /* random bytes are not available early in the boot */
 }
 
 void shares_init_part(struct shares *s, uint64_t max, struct shares *whole)
@@ -19,7 +19,7 @@ void shares_init_part(struct shares *s, uint64_t max, struct shares *whole)
     shares_init(s, max);
     s->whole = whole;
     if (whole)
-        s->seed = whole->seed; /* an owner has the same place in both */
+        s->seed = whole->seed; /* an owner has the same counter in both */
 }
 
 void shares_leave(struct shares *s)
@@ -42,7 +42,7 @@ void shares_rejoin(struct shares *s, struct shares *whole)
     }
 }
 
-/* Returns the counter of @owner (the finalizer of MurmurHash3, with a key). */
+/* Returns the index of the counter of @owner, by the finalizer of MurmurHash3 with a key. */
 static size_t place(const struct shares *s, uint64_t owner)
 {
     uint64_t h = owner ^ s->seed;
@@ -67,7 +67,7 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Does what shares_room() does, but does not look at the whole. */
+/* Does shares_room() without the limit of the whole. */
 static uint64_t own_room(const struct shares *s, uint64_t owner)
 {
     uint64_t mine = shares_used(s, owner), for_all = s->max - s->max / 4, little = a_little(s);

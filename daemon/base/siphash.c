@@ -41,8 +41,8 @@ struct fingerprint_key fingerprint_key_new(void)
 
     if (random)
         memcpy(&key, random, sizeof(key));
-    key.k0 ^= UINT64_C(0x9e3779b97f4a7c15); /* differs from the bytes that glibc's stack
-                                             * protector uses */
+    /* The stack protector uses the same bytes: the key must differ. */
+    key.k0 ^= UINT64_C(0x9e3779b97f4a7c15);
     return key;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A keyed hash of foreign bytes (SipHash-2-4). It decides which files are the same. The key is
- * secret, so a container cannot make a file that passes for another container's. Pure; thread: any.
+ * A keyed hash of foreign bytes (SipHash-2-4). Files with the same hash count as the same file. The
+ * key is secret, so a container cannot make a file that passes for another container's. Pure;
+ * thread: any.
  */
 #pragma once
 

@@ -6,8 +6,8 @@
 #define TEXT_BAD 0xfffdu
 #define TEXT_CUT "..."
 
-/* Decodes one UTF-8 sequence (@modified: also C0 80 and surrogates as they stand). Returns its
- * length and the code point; a broken one is 1 byte long and TEXT_BAD. */
+/* Decodes one UTF-8 sequence If @modified, C0 80 and lone surrogates are valid, too. Returns its
+ * length and gets the code point; a broken sequence has length 1 and gives TEXT_BAD. */
 static size_t text_decode(struct span in, bool modified, uint32_t *ret)
 {
     const unsigned char *p = (const unsigned char *)in.p;
@@ -90,13 +90,14 @@ void text_add_utf16(struct buf *out, const uint8_t *p, size_t n, bool wide)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t c = wide ? p[2 * i] | (uint32_t)p[2 * i + 1] << 8 : p[i];
-        char bytes[4] = "\xc0\x80"; /* of NUL */
+        char bytes[4] = "\xc0\x80"; /* the form of NUL */
 
         buf_add(out, bytes, c ? text_encode(c, bytes) : 2);
     }
 }
 
-/* Takes the first character off @in and writes its clean form to @bytes. Returns how many bytes. */
+/* Takes the first character off @in and writes its clean form to @bytes. Returns the number of
+ * bytes written. */
 static size_t clean_next(struct span *in, bool modified, char bytes[static 4])
 {
     uint32_t c, low;
@@ -143,7 +144,7 @@ void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, s
                 buf_add_str(out, TEXT_CUT);
                 return;
             }
-            room = max_bytes; /* the rest fits */
+            room = max_bytes; /* the rest fits even without "..." */
         }
         buf_add(out, bytes, n);
         written += n;

@@ -22,7 +22,7 @@ enum text_encoding {
  * "...", never inside a character. */
 void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, struct buf *out);
 
-/* Copies @in, cleaned as UTF-8, into @field of @size bytes, a NUL included. Returns @field. */
+/* Copies @in, cleaned as UTF-8, into @field of @size bytes, including a NUL. Returns @field. */
 char *text_clean_into(struct span in, char *field, size_t size);
 
 /* Appends @n units of UTF-16 (of Latin-1 unless @wide) at @p, in the JVM's modified UTF-8. */
@@ -31,13 +31,13 @@ void text_add_utf16(struct buf *out, const uint8_t *p, size_t n, bool wide);
 /* Returns true for well-formed UTF-8: no overlong forms, no surrogates, nothing past U+10FFFF. */
 bool text_is_utf8(struct span s);
 
-#define TEXT_DISTANCE_MAX 64 /* bytes of each that are compared */
+#define TEXT_DISTANCE_MAX 64 /* at most this many bytes of each text are compared */
 /* Returns the edit distance of the beginnings of both: how many bytes have to be inserted, removed,
  * changed or swapped with their neighbour. ASCII letters count the same in either case. */
 unsigned text_distance(struct span a, struct span b);
 
-/* Appends @s (valid UTF-8) as the inside of a JSON string; '<' becomes \u003c, so that it may stand
- * in a <script> element. */
+/* Appends @s (valid UTF-8) as the inside of a JSON string; '<' becomes \u003c, so that the text is
+ * safe in a <script> element. */
 void text_add_json(struct buf *out, struct span s);
 /* Appends @s for HTML or XML text and attribute values (& < > " '). */
 void text_add_html(struct buf *out, struct span s);

@@ -97,7 +97,7 @@ uint32_t tls_path_hash(const char *path)
     return folded ? folded : 1;
 }
 
-/* Takes "KEY_file:" off @line, which may be the first of an item of a list. */
+/* Takes "KEY_file:" off the front of @line, also behind the "- " of a list's first line. */
 static bool take_file_key(struct span *line)
 {
     struct span rest = span_trim(*line);
@@ -108,7 +108,7 @@ static bool take_file_key(struct span *line)
     colon = span_find(rest, ':');
     if (colon == rest.n || !span_ends_with((struct span){ rest.p, colon }, "_file"))
         return false;
-    for (size_t i = 0; i < colon; i++) { /* a comment or a key in quotes does not count */
+    for (size_t i = 0; i < colon; i++) { /* the colon does not count in a comment or in quotes */
         if (rest.p[i] != '_' && (rest.p[i] < 'a' || rest.p[i] > 'z'))
             return false;
     }

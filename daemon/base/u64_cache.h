@@ -12,19 +12,19 @@
 struct u64_cache {
     uint64_t *keys; /* owned, [cap]; 0: free */
     uint32_t *values;
-    uint64_t factor; /* odd, of this process alone: foreign keys must not choose their slots */
+    uint64_t factor; /* odd, and random in each process: foreign keys must not choose their slots */
     uint32_t count, cap, max; /* cap is a power of two, 0 before the first put */
 };
 
-/* @max_entries: a power of two, at least 64. */
+/* Initialises an empty cache. @max_entries: a power of two, at least 64. */
 void u64_cache_init(struct u64_cache *c, uint32_t max_entries);
 void u64_cache_deinit(struct u64_cache *c);
-void u64_cache_clear(struct u64_cache *c); /* keeps the memory */
-/* Stores @value, or nothing if there is no memory. Returns true if the limit made it drop all other
- * entries. */
+void u64_cache_clear(struct u64_cache *c); /* empties the cache but keeps its memory */
+/* Stores @value; does nothing if memory is short. Returns true if the cache was full and dropped
+ * all other entries. */
 bool u64_cache_put(struct u64_cache *c, uint64_t key, uint32_t value);
 
-/* Returns the slot of @key: its own, or the free one where it belongs. */
+/* Returns the slot of @key, or the free slot where @key belongs. */
 static inline uint32_t u64_cache_slot(const struct u64_cache *c, uint64_t key)
 {
     return (uint32_t)(key * c->factor >> 32) & (c->cap - 1);

@@ -4,5 +4,5 @@
 
 #include "base/buf.h"
 
-/* Appends @text with all but letters, digits, "-", ".", "_" and "~" escaped. */
+/* Appends @text and escapes all characters but letters, digits, "-", ".", "_" and "~". */
 void url_add_escaped(struct buf *out, struct span text);

@@ -15,7 +15,7 @@ const char *utc_text(uint64_t realtime_ns, char ret[UTC_TEXT_BYTES])
 
 const char *utc_text_ns(uint64_t realtime_ns, char ret[UTC_TEXT_BYTES])
 {
-    size_t n = strlen(utc_text(realtime_ns, ret)) - 1; /* before the Z */
+    size_t n = strlen(utc_text(realtime_ns, ret)) - 1; /* up to the Z */
 
     snprintf(ret + n, UTC_TEXT_BYTES - n, ".%09lluZ",
              (unsigned long long)(realtime_ns % NSEC_PER_SEC));

@@ -11,16 +11,17 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
-/* Owners with a remembered processor time. The one with the least is forgotten first: it differs
- * least from an owner that is not remembered. */
+/* Owners with a remembered processor time. The owner with the least time is forgotten first,
+ * because it differs least from an unknown owner. */
 #define WORKER_OWNERS_MAX 64
 
-/* Oldest first. */
+/* A queue of pieces, the oldest first. */
 struct work_list {
     struct work *first, **end;
 };
 
-/* An owner's place in the line, on a clock of the processor time that owners have used. */
+/* An owner's place in the order. at_ns is on a clock of the processor time that owners have used.
+ */
 struct turn {
     uint64_t owner, at_ns;
 };
@@ -31,11 +32,12 @@ struct worker {
     pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t wake, result;
     struct work_list queued, done;
-    struct shares places; /* for pieces that wait or run */
+    struct shares places; /* shares of the pieces that wait or run */
     struct turn turns[WORKER_OWNERS_MAX];
     size_t turn_count;
-    uint64_t now_ns; /* the time of the present turn: an owner that was idle starts from it, not
-                      * from less */
+    /* Time of the current turn; an owner that was idle starts from here, not from an earlier time.
+     */
+    uint64_t now_ns;
     bool stopping;
     int wake_fd; /* borrowed; <= 0: none */
 };
