@@ -74,7 +74,8 @@ int access_rules_resolve(struct access_rules *r, struct peers *peers, struct err
     return result;
 }
 
-/* Returns an older rule for the same user and group with ids that were looked up; NULL: none. */
+/* Returns an older rule for the same user and group, with ids that are known already; NULL: none.
+ */
 static const struct access_rule *known_before(const struct access_rules *before,
                                               const struct access_rule *rule)
 {
@@ -228,7 +229,7 @@ const struct access_rule *access_rules_token(const struct access_rules *r, struc
     if (!text.n || text.n > ACCESS_TOKEN_TEXT ||
         gnutls_hash_fast(GNUTLS_DIG_SHA256, text.p, text.n, hash) < 0)
         return NULL;
-    for (size_t i = 0; r && i < r->count; i++) { /* in constant time */
+    for (size_t i = 0; r && i < r->count; i++) { /* the loop's time does not depend on the token */
         const struct access_rule *rule = &r->rules[i];
 
         if (rule->by == ACCESS_BY_TOKEN && gnutls_memcmp(rule->hash, hash, sizeof(hash)) == 0 &&

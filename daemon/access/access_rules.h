@@ -27,8 +27,9 @@ struct access_rule {
     char name[ACCESS_NAME_MAX + 1];      /* [a-z0-9-]; unique among the rules */
     char user[ACCESS_NAME_MAX + 1];      /* name or number; "": not by user */
     char group[ACCESS_NAME_MAX + 1];     /* name or number; "": not by group */
-    uint64_t group_bit;                  /* bit of the group in struct peer, once resolved */
-    uint32_t uid;                        /* of `user`, once resolved */
+    uint64_t group_bit;                  /* bit of the group in struct peer; set by
+                                          * access_rules_resolve() */
+    uint32_t uid;                        /* of `user`; set by access_rules_resolve() */
     uint8_t hash[ACCESS_HASH_BYTES];     /* SHA-256 of the token */
     char shown[ACCESS_SHOWN_MAX + 1];    /* ACCESS_BY_BASIC, ACCESS_BY_CERTIFICATE: the name */
     char bcrypt[ACCESS_BCRYPT_TEXT + 1]; /* ACCESS_BY_BASIC: out of basic_auth_users */
@@ -55,8 +56,8 @@ struct access_rules {
     size_t count;
 };
 
-/* Reads the key `access` of the YAML document @text and ignores all other keys. @file is named in
- * error sentences only. Return: 0 and *ret (owned; NULL: no such key); -EINVAL with a sentence;
+/* Reads the key `access` of the YAML document @text and ignores all other keys. @file appears only
+ * in error messages. Returns 0 and *ret (owned; NULL: no such key), -EINVAL with a message, or
  * -ENOMEM. */
 int access_rules_parse(struct span text, const char *file, struct access_rules **ret,
                        struct error *err);
@@ -67,8 +68,8 @@ int access_rule_set_seen(struct access_rule *rule, struct error *err);
 /* Looks up the names of users and groups. Call it before the sandbox starts. @peers: collects the
  * groups to report later; NULL: the names are only checked. Return: 0, or -EINVAL with @err. */
 int access_rules_resolve(struct access_rules *r, struct peers *peers, struct error *err);
-/* Resolves the names from an earlier lookup, for use inside the sandbox. Refuses a name that
- * neither @before (NULL: none) nor its predecessors have looked up. */
+/* Resolves the names from an earlier lookup, for use inside the sandbox. Refuses a name without a
+ * result in @before or its predecessors. @before may be NULL. */
 int access_rules_inherit(struct access_rules *r, const struct access_rules *before,
                          struct error *err);
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Cannot clash with a user: the name in basic authentication ends at a colon. */
+/* The name for tokens. It cannot be a user's: a name in basic authentication ends at a colon. */
 #define NAME_OF_TOKENS ":token"
 #define NAME_OF_ALL ":all"
 
@@ -52,7 +52,8 @@ static void refresh(struct attempts_count *of, uint64_t now_ns)
     of->at_ns = now_ns;
 }
 
-/* Returns true if the budget of @at_once attempts still covers one that costs @cost_ns. */
+/* Returns true if the budget allows one more attempt. @cost_ns: the cost of an attempt; @at_once:
+ * how many attempts the budget holds. */
 static bool has_one(struct attempts *a, const struct attempts_count *key, uint64_t cost_ns,
                     size_t at_once, uint64_t now_ns, unsigned *ret_retry_s)
 {

@@ -21,13 +21,13 @@ struct attempts {
         struct caller caller;
         char
             name[CALLER_NAME_BYTES]; /* name that came with a password; for tokens NAME_OF_TOKENS */
-        uint64_t used_ns; /* at `at_ns`: cost of the attempts minus what time restored; 0: unused */
+        uint64_t used_ns; /* cost of attempts, minus what time restored by `at_ns`; 0: unused */
         uint64_t at_ns;
     } counts[ATTEMPTS_COUNTS_MAX];
 };
 
-/* Returns whether @c may try once more: a password for @name, or a token where @name is NULL.
- * False: *ret_retry_s is the time to wait, in seconds. */
+/* Returns whether @c may try once more: a password for @name, or a token where @name is NULL. If
+ * not, *ret_retry_s is the number of seconds to wait. */
 bool attempts_left(struct attempts *a, const struct caller *c, const char *name, uint64_t now_ns,
                    unsigned *ret_retry_s);
 /* Counts a wrong password for @name, or a wrong token where @name is NULL. */

@@ -9,18 +9,18 @@
 #include "access/access_rules.h"
 
 #define BASIC_PASSWORD_MAX 256
-#define BASIC_COST_MAX 14 /* of bcrypt: 2^14 rounds take about a second */
+#define BASIC_COST_MAX 14 /* of bcrypt; 2^14 rounds take about a second */
 
 struct basic {
     char name[ACCESS_NAME_MAX + 1];
     char password[BASIC_PASSWORD_MAX + 1];
 };
 
-/* Returns whether @header has the scheme @name, "basic" or "bearer", in any case. True: *ret_rest
+/* Returns whether @header has the scheme @name, "basic" or "bearer", in any case. If so, *ret_rest
  * is the text after the scheme. */
 bool authorization_is(struct span header, const char *name, struct span *ret_rest);
-/* Decodes the text after "Basic": base64 of NAME:PASSWORD. False: malformed or too long; then *ret
- * is untouched. */
+/* Decodes the text after "Basic": base64 of NAME:PASSWORD. Returns false if the text is malformed
+ * or too long; then *ret is untouched. */
 bool basic_parse(struct span rest, struct basic *ret);
 
 /* Returns whether @hash is a supported bcrypt hash: $2a$, $2b$ or $2y$, with a cost of at most

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <sys/random.h>
 
-#define KNOWN_MAX 64 /* cached correct passwords; the oldest is evicted first */
+#define KNOWN_MAX 64 /* correct passwords in the cache; the oldest goes first */
 #define KEYED_BYTES 32
 
 struct passwords {

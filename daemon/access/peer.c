@@ -21,7 +21,7 @@ static const char NO_CREDENTIALS[] = "the socket does not name the user at its o
 
 /* ---- opening ---- */
 
-/* The kernel picks the socket's address at the first question. */
+/* Opens a netlink socket. The kernel picks its address at the first request. */
 static int open_netlink(void)
 {
     return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
@@ -184,7 +184,8 @@ static void ask_tcp(struct peers *s, struct peer_text *t, const struct peer_conn
 
 void peers_ask(struct peers *s, struct peer_connection *list, size_t n)
 {
-    struct peer_text text = { 0 }; /* of the sockets, read once for all connections of @list */
+    struct peer_text text = { 0 }; /* list of all sockets, read at most once for all connections of
+                                    * @list */
 
     for (size_t i = 0; i < n; i++) {
         struct peer_connection *c = &list[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decision of peer_facts.h. Every path but one leaves the client unknown. */
+/* Decides by the facts of peer_facts.h. Only one path through the code identifies the client. */
 #include "access/peer_facts.h"
 #include "base/list.h"
 
@@ -45,14 +45,14 @@ static bool is_contained(const struct peer_process *p, uint32_t flags)
            (!(flags & HOLDER_OUR_PIDS) && !p->all_of_root);
 }
 
-/* Returns true if the socket was opened in another cgroup than that of @p. */
+/* Returns true if the socket was opened in another cgroup than the present one of @p. */
 static bool is_of_other_cgroup(const struct peer_facts *f, const struct peer_process *p)
 {
     return f->after.cgroup > CGROUP_ROOT && p->cgroup && p->cgroup != f->after.cgroup;
 }
 
-/* Returns true if all uids of @p are the socket's. A set-user-ID program may have inherited the
- * socket from its parent. */
+/* Returns true if all uids of @p equal the socket's uid. If they differ, a set-user-ID program may
+ * have inherited the socket from its parent. */
 static bool is_of_user(const struct peer_process *p, uint32_t uid)
 {
     return ALL_OF(i, ARRAY_SIZE(p->uids), p->uids[i] == uid);
@@ -65,7 +65,7 @@ static bool is_weak(const struct peer_process *p, uint32_t uid)
     return uid == 0 && !p->may_trace;
 }
 
-/* Judges one holder. */
+/* Decides by one holder. */
 static enum peer_place judge(const struct peer_facts *f, const struct socket_holder *h,
                              const char **ret)
 {
@@ -90,7 +90,7 @@ static enum peer_place judge(const struct peer_facts *f, const struct socket_hol
     return p->stays ? PEER_HOST : say(PEER_UNTOLD, CHANGED, ret);
 }
 
-/* Judges all holders of either moment; one foreign holder decides. */
+/* Decides by all holders, before and after. One foreign holder makes the client foreign. */
 static enum peer_place judge_all(const struct peer_facts *f, const struct socket_holding *held,
                                  const char **ret)
 {

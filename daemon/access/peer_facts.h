@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether the other end of a TCP connection belongs to the host: facts, and one function that
- * decides by them. The facts have an order in time. The decision counts on it:
+ * decides by them. The facts are gathered in this order, and the decision relies on it:
  *
  *   before       the kernel's facts about the socket at the other end
  *   held_before  the processes that hold it
@@ -31,7 +31,7 @@ struct peer_process {
     enum peer_reading reading;
     bool stays;
     uint32_t uids[4];     /* real, effective, saved, file system */
-    bool may_trace;       /* CAP_SYS_PTRACE is in its bounding set, or missing even in init's */
+    bool may_trace;       /* its bounding set has CAP_SYS_PTRACE, or even init's has not */
     bool all_of_root;     /* has every capability in init's bounding set */
     bool named_container; /* its cgroup path looks like a container's */
     uint64_t cgroup;      /* id in cgroup v2; 0: unknown; PEER_CGROUP_NONE: outside of the visible
@@ -47,8 +47,8 @@ struct peer_facts {
     size_t process_count;
 };
 
-/* Decides. PEER_UNTOLD: a fact changed during the look or came too late; another look may decide.
- * *ret_problem: a literal sentence unless the result is PEER_HOST. */
+/* Decides by @f. Returns PEER_UNTOLD if a fact changed during the look or came too late; another
+ * look may then decide. *ret_problem is a literal sentence, unless the result is PEER_HOST. */
 enum peer_place peer_decide(const struct peer_facts *f, const char **ret_problem);
 /* Returns whether @a and @b are the same socket with the same user. */
 bool peer_socket_equal(const struct peer_socket *a, const struct peer_socket *b);

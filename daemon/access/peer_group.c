@@ -40,7 +40,7 @@ static void add_listed(struct peer_group *g, char *const *names)
     }
 }
 
-/* Adds the users with the primary group @g. */
+/* Adds the users that have @g as their primary group. */
 static void add_first(struct peer_group *g)
 {
     setpwent();

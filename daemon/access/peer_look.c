@@ -8,10 +8,10 @@
 #define LOOK_NS (100 * NSEC_PER_MSEC) /* time budget for reading processes */
 
 struct look {
-    struct peer_facts *facts;       /* owned, like the arrays below: of each connection */
-    struct socket_holding *held;    /* the answers to one question */
+    struct peer_facts *facts;       /* for each connection; owned, like the arrays below */
+    struct socket_holding *held;    /* the answers to one request */
     struct peer_process *processes; /* [process_max] */
-    int *fds;                       /* their /proc folders; negative: none */
+    int *fds;                       /* folders in /proc of `processes`; negative: none */
     size_t process_count, process_max;
 };
 
@@ -44,7 +44,8 @@ static struct look *look_new(size_t n)
 
 /* ---- the last look, for a request ---- */
 
-/* Asks the kernel about the other end again. False: unknown or changed. */
+/* Asks the kernel about the other end again. Returns false if that end is unknown or has changed.
+ */
 static bool ask_again(struct peers *s, struct peer_text *t, struct peer_connection *c)
 {
     struct peer *p = &c->peer;
@@ -109,8 +110,8 @@ static void ask_sockets(struct peers *s, const struct peer_connection *list, siz
     peer_text_clear(&text);
 }
 
-/* Asks for the holders of the open sockets that have a cookie, or of those that have none. Return:
- * as peer_holders_fn. */
+/* Asks for the holders of the open sockets that have a cookie, or of those that have none. Returns
+ * the result of peer_holders_fn. */
 static int ask_some_holders(struct peers *s, size_t n, struct look *l, bool after, bool cookies)
 {
     size_t index[SOCKETS_ASKED_MAX], count = 0;
@@ -210,12 +211,12 @@ static enum peer_place conclude(struct peers *s, struct peer_facts *f, const str
         peer_set_socket(s, &f->after, p);
     p->foreign = place == PEER_FOREIGN || (place == PEER_HOST && !p->known);
     p->looked_ns = place == PEER_HOST ? begun_ns : 0;
-    p->newest_pid = place == PEER_HOST ? newest : 0; /* read before the look: a process that starts
-                                                      * later is new */
+    p->newest_pid = place == PEER_HOST ? newest : 0; /* read before the look, so that a process
+                                                      * which starts later has a higher pid */
     return p->foreign ? PEER_FOREIGN : place;
 }
 
-/* Looks at the connections with a result that is no longer valid. */
+/* Looks at those of @list that have no valid result. */
 static int look_at(struct peers *s, struct peer_connection *list, size_t n, struct look *l)
 {
     int r;

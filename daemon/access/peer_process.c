@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the facts of one process that holds a socket, and wraps the kernel calls for it. A cut
- * text, or one without a line that the kernel always writes, is READING_PART: peer_decide.c then
+ * Reads the facts of one process that holds a socket, and wraps the kernel calls for that. A text
+ * is READING_PART if it is cut or lacks a line that the kernel always writes. Then peer_decide.c
  * takes the client for foreign.
  */
 #include "access/peers_impl.h"
@@ -17,7 +17,7 @@
 #define CGROUP_MAX_BYTES ((size_t)16 << 10)
 #define LOADAVG_MAX_BYTES ((size_t)256)
 #define MAY_TRACE (UINT64_C(1) << CAP_SYS_PTRACE)
-#define CGROUP_ROOT_INODE 1 /* of the root of cgroup v2 */
+#define CGROUP_ROOT_INODE 1 /* inode of the root of cgroup v2 */
 
 /* ---- the kernel ---- */
 
@@ -56,7 +56,7 @@ static int kernel_read(void *ctx, int fd, const char *name, struct buf *ret)
     return buf_read_at(ret, fd, name);
 }
 
-/* Checks an ended process: its folder has no files any more. */
+/* Checks whether the process has ended: its folder then has no files. */
 static int kernel_stays(void *ctx, int fd)
 {
     struct stat st;
@@ -72,7 +72,7 @@ static int kernel_read_all(void *ctx, const char *name, struct buf *ret)
     return buf_read_at(ret, s->proc_fd, name);
 }
 
-/* A cgroup's id is the inode of its folder. */
+/* Gets the id of a cgroup, which is the inode of its folder. */
 static uint64_t kernel_cgroup(void *ctx, struct span path)
 {
     const struct peers *s = ctx;
@@ -119,9 +119,9 @@ uint64_t peer_newest_pid(const struct peers *s)
     return 0;
 }
 
-/* ---- what each process's cgroup text has ---- */
+/* ---- hierarchies that the cgroup text of each process must have ---- */
 
-/* Lists the hierarchies of @text in order. False: cut, or too many. */
+/* Lists the hierarchies of @text in order. Returns false if the text is cut or has too many. */
 static bool list_hierarchies(struct span text, struct peer_hierarchies *ret)
 {
     struct cgroup_line line;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the owner of the socket at the other end of a local TCP connection: by NETLINK_SOCK_DIAG,
- * else by text (peer_text.c). Each question probes which of them works.
+ * or else by the text files of /proc (peer_text.c). Each request finds out again which of the two
+ * works.
  */
 #include "access/peers_impl.h"
 
@@ -12,7 +13,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-#define ANSWERS_MAX 4 /* late answers to earlier questions are skipped */
+#define ANSWERS_MAX 4 /* skips late answers to earlier requests, up to this number */
 
 static const char NO_WAY[] = "flamed cannot ask the kernel which user opened the connection "
                              "(NETLINK_SOCK_DIAG, /proc/self/net/tcp)";
@@ -20,8 +21,8 @@ static const char NOT_FOUND[] =
     "the kernel knows no socket of this machine at the other end of the connection";
 static const char NOT_OPEN[] = "the other end has closed the connection already";
 
-/* Fills in both addresses as the other end sees them. False: the other end cannot be on this
- * machine. */
+/* Fills in both addresses as the other end sees them. Returns false if the other end cannot be on
+ * this machine. */
 static bool fill_id(int fd, const struct sockaddr_storage *peer, struct inet_diag_req_v2 *ret)
 {
     struct sockaddr_storage local = { 0 };
@@ -43,7 +44,7 @@ static bool fill_id(int fd, const struct sockaddr_storage *peer, struct inet_dia
     if (peer->ss_family == AF_INET6) {
         const struct sockaddr_in6 *from = (const struct sockaddr_in6 *)peer,
                                   *to = (const struct sockaddr_in6 *)&local;
-        /* the kernel files IPv4 on an IPv6 socket under IPv4 */
+        /* the kernel lists IPv4 on an IPv6 socket as IPv4 */
         bool mapped = IN6_IS_ADDR_V4MAPPED(&from->sin6_addr);
         size_t skip = mapped ? 12 : 0;
 
@@ -103,8 +104,8 @@ static bool is_the_one(const struct inet_diag_msg *m, const struct inet_diag_req
            is_address(m->id.idiag_dst, q->id.idiag_dst, v4, mapped);
 }
 
-/* Returns true if a program still holds the socket. A closed one has no inode, and its uid reads as
- * root. */
+/* Returns true if a program still holds the socket. A closed socket has no inode, and its uid is
+ * reported as 0. */
 static bool is_open(const struct inet_diag_msg *m)
 {
     return m->idiag_inode != 0 &&
@@ -127,7 +128,7 @@ int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
     struct inet_diag_msg m;
 
     if (h->nlmsg_type == NLMSG_ERROR)
-        return -ENOENT; /* any errno: without tcp_diag it is ENOENT, too */
+        return -ENOENT; /* with any errno: without tcp_diag the kernel reports ENOENT, too */
     if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(m)))
         return -EPROTO;
     memcpy(&m, NLMSG_DATA(h), sizeof(m));
@@ -162,7 +163,7 @@ static int receive(struct peers *s, const struct inet_diag_req_v2 *q, struct pee
     return -EPROTO;
 }
 
-/* Asks netlink for the socket @q. Return: as peer_take_answer(). */
+/* Asks netlink for the socket @q. Returns the result of peer_take_answer(). */
 static int ask_netlink(struct peers *s, const struct inet_diag_req_v2 *q, struct peer_socket *ret)
 {
     struct {
@@ -183,8 +184,8 @@ static int ask_netlink(struct peers *s, const struct inet_diag_req_v2 *q, struct
     return receive(s, q, ret);
 }
 
-/* Probes whether netlink reports TCP sockets, by asking for our own end. The module tcp_diag may be
- * loaded or missing at any time. */
+/* Finds out whether netlink reports TCP sockets, by a request for flamed's own end. The module
+ * tcp_diag may be loaded or missing at any time. */
 static bool netlink_tells(struct peers *s, const struct inet_diag_req_v2 *q)
 {
     struct inet_diag_req_v2 ours = *q;

@@ -3,10 +3,10 @@
  * Finds the owner of a TCP socket without NETLINK_SOCK_DIAG (no tcp_diag module, or loading it is
  * forbidden): from /proc/self/net/tcp and tcp6, one line per socket of the network namespace
  * (net/ipv4/tcp_ipv4.c, get_tcp4_sock). The text has no cgroup and no cookie, so the broker looks
- * for an open TCP socket with that inode in this network namespace.
- * This proves the holder only if no other open socket of the namespace has the same inode, which
- * repeats after 2^32 sockets. The text lists all of them and shows whether one has. If sockets come
- * and go during the reading, the kernel lists some twice, with the same ends.
+ * for an open TCP socket with that inode in this network namespace. This proves the holder only if
+ * no other open socket of the namespace has the same inode: inodes repeat after 2^32 sockets. The
+ * text lists all sockets, so it shows an equal inode. If sockets come and go during the reading,
+ * the kernel lists some twice, with the same ends.
  */
 #include "access/peers_impl.h"
 
@@ -18,7 +18,7 @@
 #define TEXT_MAX_BYTES ((size_t)16 << 20) /* about 100,000 sockets */
 #define END_BYTES 40                      /* 32 hex digits, ':', 4 more */
 
-/* Words of a line, from 0. */
+/* Numbers of a line's words, from 0. */
 #define WORD_LOCAL 1
 #define WORD_REMOTE 2
 #define WORD_INODE 9
@@ -69,7 +69,7 @@ int peer_find_text(struct span text, const char *local, const char *remote, stru
     int r;
 
     while (span_take_line(&text, &line)) {
-        if (line.p + line.n == end) /* the line may be cut, and so may its inode */
+        if (line.p + line.n == end) /* the line may be cut inside its inode */
             break;
         if (!span_take_word(&line, &number) || !span_take_word(&line, &from) ||
             !span_eq(from, span_of(local)) || !span_take_word(&line, &to) ||
@@ -120,7 +120,7 @@ static struct span read_once(const struct peers *s, const char *file, struct buf
     *has = true;
     buf_init(text, TEXT_MAX_BYTES);
     r = buf_read_at(text, s->net_fd, file);
-    *ret_part = *ret_part || (r < 0 && r != -ENOENT); /* there is no tcp6 without IPv6 */
+    *ret_part = *ret_part || (r < 0 && r != -ENOENT); /* without IPv6 there is no tcp6 */
     if (r < 0 && r != -EFBIG)
         buf_clear(text);
     return buf_span(text);
@@ -145,8 +145,8 @@ static struct span text_v6(const struct peers *s, struct peer_text *t)
     return read_once(s, "tcp6", &t->v6, &t->has_v6, &t->part);
 }
 
-/* Like peer_ask_text(), but without checking that the inode is unique. Stores the ends as the text
- * has them. */
+/* Does peer_ask_text() without the check that the inode is unique. Stores the ends as the text has
+ * them. */
 static int find_socket(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
                        struct ends *ends, struct peer_socket *ret)
 {

@@ -13,10 +13,10 @@
 struct entry {
     uint64_t end_ns;       /* 0: the slot is free */
     uint8_t hash[32];      /* SHA-256 of the ticket or secret */
-    struct subject of;     /* before any rule */
-    struct subject rights; /* session: its rights when it began */
-    bool known;            /* session: the user of its browser is known */
-    uint32_t browser;      /* session: that user's uid */
+    struct subject of;     /* the user before any rule was applied */
+    struct subject rights; /* of a session: its rights when it began */
+    bool known;            /* of a session: the user of its browser is known */
+    uint32_t browser;      /* of a session: the uid of its browser's user */
 };
 
 struct sessions {
@@ -54,8 +54,8 @@ static int make_secret(char ret[SESSION_TEXT], uint8_t ret_hash[32])
     return gnutls_hash_fast(GNUTLS_DIG_SHA256, ret, SESSION_TEXT - 1, ret_hash) < 0 ? -EIO : 0;
 }
 
-/* Returns the entry of @n that @text belongs to and that is valid at @now_ns (0: at any time);
- * NULL: none. */
+/* Returns the valid entry that @text belongs to; NULL: none. @now_ns: an entry is valid until its
+ * end; 0: always. */
 static struct entry *find(struct entry *list, size_t n, struct span text, uint64_t now_ns)
 {
     struct entry *found = NULL;
@@ -63,15 +63,15 @@ static struct entry *find(struct entry *list, size_t n, struct span text, uint64
 
     if (text.n != SESSION_TEXT - 1 || gnutls_hash_fast(GNUTLS_DIG_SHA256, text.p, text.n, hash) < 0)
         return NULL;
-    for (size_t i = 0; i < n; i++) { /* in constant time */
+    for (size_t i = 0; i < n; i++) { /* the loop's time does not depend on the text */
         if (gnutls_memcmp(list[i].hash, hash, sizeof(hash)) == 0 && list[i].end_ns > now_ns)
             found = &list[i];
     }
     return found;
 }
 
-/* Returns a slot for the user @uid, who may have @most: a free one, or that of the user's oldest
- * entry. NULL: other users hold all slots. */
+/* Returns a slot for the user @uid, who may have @most entries: a free slot, or the slot of the
+ * user's oldest entry. NULL: other users hold all slots. */
 static struct entry *place_for(struct entry *list, size_t n, uint32_t uid, size_t most,
                                uint64_t now_ns)
 {

@@ -18,12 +18,12 @@ enum role {
     ROLE_MANAGE,  /* triggers, captures of other users, the whole store */
 };
 
-/* "view". Literal. */
+/* Returns the name of @role, such as "view". Literal. */
 const char *role_name(enum role role);
 
 enum subject_kind {
     SUBJECT_NOBODY,      /* unknown */
-    SUBJECT_USER,        /* a user of this machine, by the kernel's word */
+    SUBJECT_USER,        /* a user of this machine; the kernel reports the user */
     SUBJECT_TOKEN,       /* has a token of the configuration */
     SUBJECT_CERTIFICATE, /* has a certificate that the configuration names */
     SUBJECT_BASIC,       /* has a name and password of the configuration */
@@ -40,31 +40,30 @@ struct subject {
     bool limited;   /* `most` lowered its role */
     struct viewer viewer;
     const char *problem; /* SUBJECT_NOBODY: the reason; literal */
-    bool untold;         /* SUBJECT_NOBODY: asking again may identify it */
+    bool untold;         /* SUBJECT_NOBODY: a later request may identify it */
     const char
-        *name; /* of the rule behind a token, password or certificate; lives as long as serve */
+        *name; /* of the rule behind a token, password or certificate; valid as long as serve */
     const struct access_rule *shown; /* that rule; NULL: the subject is a user */
 };
 
 #define SUBJECT_NAME_BYTES 80 /* a kind, and the longest name of a rule */
 
-/* Makes the subject of a connection judged as @place. Over TCP the kernel's word allows at most
- * ROLE_ATTACH, or with @tcp_manages as much as on the Unix socket. */
+/* Makes the subject of a connection judged as @place. A user on TCP gets at most ROLE_ATTACH, or
+ * with @tcp_manages as much as on the Unix socket. */
 void subject_of_peer(const struct peer *p, enum peer_place place, bool tcp_manages,
                      struct subject *ret);
 
 /* Applies a rule of the configuration to @s, a user's or a token's subject. The viewer points into
  * @rule. */
 void subject_apply(struct subject *s, const struct access_rule *rule);
-/* Formats "user 1001", "token prometheus" or "nobody". Return: @buf. */
+/* Formats "user 1001", "token prometheus" or "nobody". Returns @buf. */
 const char *subject_name(const struct subject *s, char buf[SUBJECT_NAME_BYTES]);
 
 /* Returns how the identity is known: "kernel", "token", "nothing". Literal. */
 const char *subject_known_by(const struct subject *s);
-/* Returns which processes it sees: "all", "own", "match", "nothing". Literal. */
+/* Returns which processes @s sees: "all", "own", "match", "nothing". Literal. */
 const char *subject_sees(const struct subject *s);
 
-/* Returns whether @s has the role @needed. False: @err names the caller, the missing role and a
- * remedy.
- * @socket: path of flamed's Unix socket; "": none. */
+/* Returns whether @s has the role @needed. If not, @err names the caller, the missing role and a
+ * remedy. @socket: path of flamed's Unix socket; "": none. */
 bool subject_may(const struct subject *s, enum role needed, const char *socket, struct error *err);

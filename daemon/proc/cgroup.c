@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/cgroup: a line per hierarchy of version 1, and one for version 2. Paths are relative to
- * the reader's cgroup namespace (they may begin with "/.."). container_cgroup.c has the names that
- * containers have there.
+ * /proc/PID/cgroup: one line for each hierarchy of version 1, and one for version 2. Paths are
+ * relative to the reader's cgroup namespace (they may begin with "/.."). container_cgroup.c has the
+ * names that containers have there.
  */
 #include "proc/proc.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes the owner of a process. Names that a user may choose (a cgroup below the user's own
- * manager, a process) must not give one user many owners, nor one owner to a user and to another's
- * container.
+ * Computes the owner of a process. A user can choose some names: of processes, and of cgroups below
+ * the user's own manager. Such a name must not give one user many owners. Nor may it give a user
+ * the owner of another user's container.
  */
 #include "base/ascii.h"
 #include "base/shares.h"
@@ -11,7 +11,7 @@
 
 #define CGROUP_MAX_BYTES ((size_t)64 << 10) /* 13 hierarchies, each path at its longest */
 
-/* Returns the first run of 64 hexadecimal digits; empty: none. */
+/* Returns the first run of 64 hexadecimal digits; empty if there is none. */
 static struct span container_id(struct span text)
 {
     size_t run = 0;
@@ -30,11 +30,13 @@ static bool is_of_user(struct span part)
            (span_starts_with(part, "user@") && span_ends_with(part, ".service"));
 }
 
-/* Parts of a cgroup's path, from its begin. */
+/* Beginnings of a cgroup's path, each down to one of its cgroups. */
 struct parts {
-    struct span container; /* down to the outermost cgroup of a container; empty: none */
-    struct span user;      /* the same of a user, outside of a container */
-    struct span bare;      /* down to a cgroup around both that may be a container's; empty: none */
+    struct span container; /* down to the outermost cgroup of a container; empty: no container */
+    struct span user;      /* down to the outermost cgroup of a user, outside of containers; empty:
+                            * no user */
+    struct span bare;      /* down to a cgroup that may be a container's, outside of the other two;
+                            * empty: none */
 };
 
 /* Returns whether containers may be in the folder @part, which is no container itself. */
@@ -45,8 +47,8 @@ static bool is_folder(struct span part, struct span parent)
            (span_starts_with(part, "pod") && container_cgroup_folder(parent));
 }
 
-/* Finds the outermost cgroups in @path. Processes of a container or user may make any other below
- * it. */
+/* Finds the outermost cgroups in @path. Below it, processes of the container or user can make
+ * cgroups with any name. */
 static struct parts find_parts(struct span path)
 {
     struct span rest = path, parent = SPAN_NULL, part;
@@ -78,8 +80,8 @@ static struct parts find_parts(struct span path)
     return p;
 }
 
-/* Returns the parts of all lines. For a container they begin at the root: a process in a cgroup of
- * no container could make a cgroup with any id below its own. */
+/* Returns the parts of all lines. A container's part begins at the root: outside of containers a
+ * process could make a cgroup with any id below its own. */
 static struct parts find_all(struct span cgroup)
 {
     struct parts all = { 0 };
@@ -98,8 +100,8 @@ static struct parts find_all(struct span cgroup)
     return all;
 }
 
-/* Returns @path down to its first service or scope. Its user may make any cgroup below it
- * (Delegate=). */
+/* Returns @path down to its first service or scope. Below the service or scope, its user can make
+ * any cgroup (Delegate=). */
 static struct span down_to_unit(struct span path)
 {
     struct span rest = path, part;
@@ -111,18 +113,18 @@ static struct span down_to_unit(struct span path)
     return path;
 }
 
-/* What an owner's number is made of. */
+/* What an owner's number is computed from. */
 enum kind { CONTAINER_OR_USER, USER_IN_CGROUP, PROCESS };
 
-static struct fingerprint_key key; /* 0: this program's own */
+static struct fingerprint_key key; /* 0: the key of this process alone */
 
 void proc_owner_use_key(const struct fingerprint_key *shared)
 {
     key = *shared;
 }
 
-/* Returns a number that cannot be predicted. Otherwise a user could choose a cgroup that has
- * another owner's number. */
+/* Returns a number that cannot be predicted. With a predictable one, a user could choose a cgroup
+ * with another owner's number. */
 static uint64_t number(enum kind kind, struct span text, uint64_t a, uint64_t b)
 {
     const struct fingerprint_key use = key.k0 || key.k1 ? key : fingerprint_key_new();
@@ -133,7 +135,7 @@ static uint64_t number(enum kind kind, struct span text, uint64_t a, uint64_t b)
     return n && n != OWNER_FOREIGN ? n : 1;
 }
 
-/* Returns whether @id is still the process that has its pid. */
+/* Returns whether the pid of @id still belongs to that process. */
 static bool is_there(int proc_fd, const struct proc_id *id)
 {
     uint64_t start_ticks;
@@ -161,10 +163,10 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
     whole = parts.container.n ? parts.container : parts.user;
     if ((!whole.n || parts.bare.n) && proc_read_status(proc_fd, id->host_pid, &status) != 0)
         return OWNER_FOREIGN;
-    /* In a pid namespace below ours, as container_parse() wants it. */
+    /* A bare name counts in a pid namespace below flamed's, like in container_parse(). */
     if (parts.bare.n && status.ns_depth != 1)
         whole = parts.bare;
-    /* The number of a process that has ended would be that of the process which has its pid now. A
+    /* After a process has ended, its number would be that of the next process with its pid. A
      * zombie has lost its cgroup of version 1. */
     if (!is_there(proc_fd, id) || (!whole.n && (status.state == 'Z' || status.state == 'X')))
         return OWNER_FOREIGN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/PID/cmdline: arguments with a NUL after each. A process may have overwritten them, also the
- * last NUL. */
+/* /proc/PID/cmdline: arguments, each followed by a NUL. A process may have overwritten them, even
+ * the last NUL. */
 #include "proc/proc.h"
 
 bool cmdline_take(struct span *text, struct span *ret)

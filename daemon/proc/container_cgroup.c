@@ -3,7 +3,7 @@
 
 #include "base/list.h"
 
-/* The first that fits counts. */
+/* Names of containers' cgroups. The first row that fits counts. */
 static const struct {
     const char *parent; /* NULL: any */
     const char *prefix, *suffix;
@@ -11,7 +11,7 @@ static const struct {
     bool machine;
 } NAMES[] = {
     { NULL, "systemd-nspawn@", ".service", "systemd-nspawn", true },
-    { "machine.slice", "machine-lxc\\x2d", ".scope", "lxc", true }, /* libvirt's */
+    { "machine.slice", "machine-lxc\\x2d", ".scope", "lxc", true }, /* of libvirt */
     { "machine.slice", "machine-qemu\\x2d", ".scope", NULL, true },
     { "machine.slice", "machine-", ".scope", "systemd-nspawn", true },
     { NULL, "lxc.payload.", "", "lxc", false },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names that runtimes give to the cgroups of containers. Pure; thread: any. A name is a habit
- * of its runtime, not a proof. Parts of a path are as in the kernel: systemd has written some
+ * The names that runtimes give to the cgroups of containers. Pure; thread: any. A name is only a
+ * convention, not a proof. Parts of a path are as the kernel reports them: systemd writes some
  * characters as \xNN.
  */
 #pragma once
@@ -11,21 +11,23 @@
 /* Hexadecimal digits of the id that most runtimes put into a cgroup's name. */
 #define CONTAINER_ID_DIGITS 64
 
-/* A container that its cgroup names without an id. */
+/* A container that has a name without an id in its cgroup. */
 struct container_cgroup {
     struct span name;
     const char *runtime; /* NULL: a virtual machine */
-    bool machine;        /* of systemd's machines: its cgroup "supervisor" is outside of it */
+    /* Of systemd-machined: the container is outside of its cgroup "supervisor". */
+    bool machine;
 };
-/* Returns whether @part, a cgroup in @parent, is that of such a container. */
+/* Parses @part, a cgroup in @parent. Returns whether it is the cgroup of such a container. */
 bool container_cgroup_parse(struct span part, struct span parent, struct container_cgroup *ret);
 
-/* Returns the runtime that makes the cgroups in the folder @part; "": several may; NULL: none is
- * known to. */
+/* Returns the runtime that makes the cgroups in the folder @part. Returns "" if several runtimes
+ * may make them, NULL if no known one does. */
 const char *container_cgroup_folder(struct span part);
 
-/* Returns whether @part may be what runc makes for a container if it gets no other name: NAME. */
+/* Returns whether @part may be the cgroup of a container that runc was given no cgroup path for:
+ * runc then uses the container's name. */
 bool container_cgroup_is_bare(struct span part);
-/* Returns whether such a name counts on @line: on that of version 2, or of systemd's hierarchy. In
- * a pid namespace that is not below ours it counts on none. */
+/* Returns whether such a name counts on @line: that of version 2, or of systemd's hierarchy. It
+ * counts on no line if the process is not in a pid namespace below flamed's. */
 bool container_cgroup_bare_counts(const struct cgroup_line *line);

@@ -6,7 +6,8 @@
 
 #define WAIT_STATUS_MASK 0xffff
 
-/* struct pidfd_info of linux/pidfd.h in Linux 6.15; the headers of many machines are older. */
+/* Part of struct pidfd_info of linux/pidfd.h in Linux 6.15. The headers of many machines are older.
+ */
 struct pidfd_exit_info {
     uint64_t mask, cgroup_id;
     uint32_t ids[11]; /* pid, tgid, ppid, then users and groups */

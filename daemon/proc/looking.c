@@ -16,8 +16,8 @@ void looking_begin(enum looking_at at, const struct proc_id *id, bool jvm)
     atomic_store_explicit(&start_ticks, id->start_ticks, memory_order_relaxed);
     atomic_store_explicit(&owner, readers_owner(id), memory_order_relaxed);
     atomic_store_explicit(&is_jvm, jvm, memory_order_relaxed);
-    atomic_store_explicit(&now_at, at, memory_order_release); /* stored last, so that a reader
-                                                               * which sees it sees the rest */
+    atomic_store_explicit(&now_at, at, memory_order_release); /* stored last: a reader that sees
+                                                               * this value also sees the others */
 }
 
 void looking_end(void)

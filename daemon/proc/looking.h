@@ -16,8 +16,8 @@ enum looking_at {
                        * read */
 };
 
-/* Notes that the engine begins to work on @id. @jvm: @id is known to be a JVM. Thread: the one of
- * readers_use(). */
+/* Notes that the engine begins to work on @id. @jvm: @id is known to be a JVM. Thread: the caller
+ * of readers_use(). */
 void looking_begin(enum looking_at at, const struct proc_id *id, bool jvm);
 /* Notes that the engine has finished that work. Thread: the same. */
 void looking_end(void);
@@ -25,7 +25,7 @@ void looking_end(void);
 struct looking {
     enum looking_at at;
     struct proc_id id;
-    uint64_t owner; /* as proc_owner() */
+    uint64_t owner; /* the result of proc_owner() */
     bool jvm;
 };
 

@@ -8,7 +8,7 @@
 
 #define MAPS_DELETED " (deleted)"
 
-/* Takes a whole word of four permission letters. */
+/* Takes a word of exactly four permission letters. */
 static bool take_perms(struct span *s, struct mapping *m)
 {
     struct span w;

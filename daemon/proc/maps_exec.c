@@ -10,7 +10,7 @@
 #include "proc/procmap.h"
 #include "proc/stall_readers.h"
 
-/* Room reserved for vital mappings and for those that samples met, at most a quarter. */
+/* Room for vital mappings and for mappings that samples met; at most a quarter of the limit. */
 #define KEPT_ENTRIES (64 + MAPS_MET_MAX)
 #define KEPT_PATH_BYTES ((size_t)64 << 10)
 
@@ -18,8 +18,8 @@ struct collector {
     const struct maps_limits *limits;
     struct maps maps;
     size_t cap;
-    size_t entries, path_bytes; /* limits of any mapping; @limits are those of reserved ones */
-    struct span last;           /* the path before; offset and length in the text */
+    size_t entries, path_bytes; /* limits without the reserved room; @limits include it */
+    struct span last;           /* the previous path, as offset and length in the text */
 };
 
 bool path_is_libjvm(struct span path)
@@ -67,7 +67,7 @@ bool maps_have_met(const struct maps_met *met, const struct mapping *m)
     return false;
 }
 
-/* Keeps one address for each mapping, so that there is room for others. */
+/* Keeps one address for each mapping, so that there is room for addresses in other mappings. */
 static void settle_met(struct maps_met *met, const struct maps *maps)
 {
     size_t kept = 0;
@@ -85,7 +85,8 @@ static void settle_met(struct maps_met *met, const struct maps *maps)
         met->count = kept;
 }
 
-/* Stores @path in the text, unless it equals the one before. Returns false if there is no room. */
+/* Stores @path in the text, unless it equals the previous path. Returns false if there is no room.
+ */
 static bool add_path(struct collector *c, struct span path, size_t max, struct span *ret)
 {
     const struct buf *text = &c->maps.text;
@@ -130,8 +131,8 @@ static bool add_at(struct collector *c, const struct mapping *m, size_t at, bool
     return true;
 }
 
-/* Takes a mapping. Beyond a limit it takes only reserved ones; if all mappings are wanted, it ends
- * the walk there. */
+/* Takes a mapping. Beyond the limit without reserved room, takes only mappings that may use that
+ * room. If all mappings are wanted, ends the walk at that limit. */
 static bool collect(const struct mapping *m, void *cookie)
 {
     struct collector *c = cookie;
@@ -146,7 +147,8 @@ static bool collect(const struct mapping *m, void *cookie)
     return every;
 }
 
-/* Asks the kernel for each mapping that samples met, after a limit of time ended the walk. */
+/* Queries the kernel for each mapping that samples met. Used after the walk ended at its time
+ * limit. */
 static void ask_for_met(struct collector *c, int fd)
 {
     const struct maps_met *met = c->limits->met;
@@ -165,7 +167,7 @@ static void ask_for_met(struct collector *c, int fd)
     }
 }
 
-/* Turns offsets in the text into pointers, once the text does not move any more. */
+/* Turns offsets in the text into pointers. Call it when the text has its final address. */
 static void settle_paths(struct maps *m)
 {
     for (size_t i = 0; i < m->count; i++) {
@@ -206,7 +208,7 @@ static int read_exec(int fd, const struct maps_limits *limits, struct maps *ret)
 struct exec_reading {
     struct reading base; /* first */
     struct maps_limits limits;
-    struct maps_met met; /* a copy: the read may outlive its caller */
+    struct maps_met met; /* a copy, because the read may outlive its caller */
     struct maps maps;
     int fd;
 };

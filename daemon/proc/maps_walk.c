@@ -6,10 +6,11 @@
 
 #include <unistd.h>
 
-#define CHUNK_BYTES 65536 /* a line has a path of 4,096 bytes at most, each perhaps as "\012" */
-#define QUERY_STRIDE 64   /* queries between two reads of the clock */
+/* More than any line: a path has 4,096 bytes at most, and each may be written as "\012". */
+#define CHUNK_BYTES 65536
+#define QUERY_STRIDE 64 /* queries between two reads of the clock */
 
-/* Returns this thread's CPU time: time that other threads get does not count. */
+/* Returns the CPU time of this thread. Time of other threads does not count. */
 static uint64_t now_ns(void)
 {
     return clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -42,7 +43,8 @@ int maps_walk_text(int fd, uint64_t ns, maps_fn fn, void *cookie)
         int r;
 
         total += (size_t)n;
-        if (end == text.n) { /* no end of line: read on, or drop text that is too long for a line */
+        /* No end of line: read on, or drop a text that is too long for a line. */
+        if (end == text.n) {
             kept = text.n < sizeof(chunk) ? text.n : 0;
             r = 0;
         } else {

@@ -7,17 +7,17 @@
 
 #include "proc/proc.h"
 
-/* Returns true to end the walk. The path of @m is valid during the call. */
+/* Takes one mapping. Returns true to end the walk. The path of @m is valid during the call. */
 typedef bool (*maps_fn)(const struct mapping *m, void *cookie);
 
-/* Outcomes (> 0) of a walk: @fn ended it, or a limit did. */
+/* Outcomes (> 0) of a walk: the function or a limit ended it. */
 #define MAPS_ENDED 1
 #define MAPS_LIMIT 2
 
-/* Walks the text of maps file @fd from its present offset: MAPS_MAX_BYTES, MAPS_MAX_LINES and @ns
- * of processor time at most. Skips malformed lines. Return: 0 (all were seen); MAPS_ENDED;
- * MAPS_LIMIT; -errno. Blocks as read(2) of /proc does. */
+/* Walks the text of maps file @fd from its current offset. Reads at most MAPS_MAX_BYTES and
+ * MAPS_MAX_LINES, and uses at most @ns of processor time. Skips malformed lines. Returns 0 after
+ * the last line, MAPS_ENDED, MAPS_LIMIT, or -errno. Blocks as read(2) of /proc does. */
 int maps_walk_text(int fd, uint64_t ns, maps_fn fn, void *cookie);
 /* Walks the mappings that match @which (PROCMAP_EXEC and others of proc/procmap.h) by
- * PROCMAP_QUERY. Returns the same; -ENOTTY: the kernel lacks it. */
+ * PROCMAP_QUERY. Returns the same, or -ENOTTY if the kernel lacks that call. */
 int maps_walk_query(int fd, unsigned which, uint64_t ns, maps_fn fn, void *cookie);

@@ -30,7 +30,7 @@ static bool parse_line(struct span line, struct mountinfo *ret)
         return false;
     m.read_only = has_flag(options, "ro");
     m.noexec = has_flag(options, "noexec");
-    for (;;) { /* optional fields, until a hyphen */
+    for (;;) { /* optional fields end at a hyphen */
         if (!span_take_word(&line, &word))
             return false;
         if (span_eq_str(word, "-"))

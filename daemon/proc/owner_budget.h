@@ -7,11 +7,11 @@
 
 #include "base/budget.h"
 
-#define OWNER_BUDGET_SHARE 20 /* the budget gains 1 ns in this many; the default */
-/* The most at once: flamed opens a hundred files for a starting JVM. Each takes milliseconds on a
- * machine with ten times more runnable threads than processors. */
+#define OWNER_BUDGET_SHARE 20 /* in this many ns a budget gains 1 ns; the default */
+/* The highest level of a budget. flamed opens a hundred files for a starting JVM. Each takes
+ * milliseconds on a machine with ten times more runnable threads than processors. */
 #define OWNER_BUDGET_AT_ONCE_NS UINT64_C(4000000000)
-#define OWNER_BUDGETS_MAX 64 /* the least recently used one is dropped */
+#define OWNER_BUDGETS_MAX 64 /* at this limit the least recently used budget is dropped */
 
 struct owner_budget {
     uint64_t key; /* 0: free */
@@ -25,5 +25,5 @@ struct owner_budgets {
     struct owner_budget owners[OWNER_BUDGETS_MAX];
 };
 
-/* Returns the budget of @key, as proc_owner() returns it. Points into @p until the next call. */
+/* Returns the budget of @key, a result of proc_owner(). It points into @p until the next call. */
 struct budget *owner_budget_of(struct owner_budgets *p, uint64_t key, uint64_t now_ns);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries of /proc/PID/pagemap, eight bytes a page (Linux 4.2 and up). Pure; thread: any. */
+/* The entries of /proc/PID/pagemap, eight bytes for each page (Linux 4.2 and up). Pure; thread:
+ * any. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,9 +8,9 @@
 #include <stdint.h>
 
 struct page_counts {
-    uint64_t resident; /* in memory: the process's own, or a file's */
-    uint64_t lone;     /* in memory, no file's, and shared: the kernel's page of zeros, or one
-                        * shared by a fork */
+    uint64_t resident; /* in memory; private to the process, or of a file */
+    uint64_t lone;     /* in memory, not of a file, and shared: the kernel's page of zeros, or a
+                        * page shared by a fork */
     uint64_t swapped;
 };
 

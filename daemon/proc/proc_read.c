@@ -12,7 +12,8 @@
 
 #define PROC_STAT_MAX_BYTES ((size_t)4096)
 
-/* Reads /proc/PID/@name into @b. 0, PROC_GONE, or -errno; a file over the ceiling is cut. */
+/* Reads /proc/PID/@name into @b. Returns 0, PROC_GONE, or -errno. A file over the ceiling of @b is
+ * cut. */
 static int read_file(int proc_fd, int32_t host_pid, const char *name, struct buf *b)
 {
     char path[64];
@@ -43,8 +44,8 @@ int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret)
     return r ? r : proc_status_parse(buf_span(&b), ret);
 }
 
-/* Reads the first @n bytes of /proc/@path into @text. Returns their number; -ESRCH: the process is
- * gone; -errno. */
+/* Reads the first @n bytes of /proc/@path into @text. Returns the number of bytes read, -ESRCH if
+ * the process is gone, or -errno. */
 static ssize_t read_short(int proc_fd, const char *path, char *text, size_t n)
 {
     _cleanup_close_ int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
@@ -99,7 +100,7 @@ void proc_read_comm(int proc_fd, int32_t host_pid, int32_t host_tid, char ret[PR
     snprintf(path, sizeof(path), "%d/task/%d/comm", host_pid, host_tid);
     n = read_short(proc_fd, path, text, sizeof(text));
     memset(ret, 0, PROC_COMM_BYTES);
-    if (n > 1) /* it ends with a line feed */
+    if (n > 1) /* the file ends with a line feed */
         memcpy(ret, text, MIN((size_t)n - 1, (size_t)PROC_COMM_BYTES));
 }
 
@@ -119,7 +120,8 @@ int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd)
     uint64_t start_ticks;
     int r;
 
-    if (fd < 0) /* EINVAL, since Linux 6.9 ENOENT: a thread's id, so not the process that @id was */
+    /* EINVAL (ENOENT since Linux 6.9): now a thread has this id, so the process is gone. */
+    if (fd < 0)
         return errno == ESRCH || errno == EINVAL || errno == ENOENT ? PROC_GONE : -errno;
     r = proc_read_start(proc_fd, id->host_pid, &start_ticks);
     if (r == 0 && start_ticks != id->start_ticks)

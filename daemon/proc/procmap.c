@@ -7,7 +7,8 @@
 
 #define DELETED " (deleted)"
 
-/* A copy from include/uapi/linux/fs.h of Linux 6.11; the headers of a build may be older. */
+/* A copy from include/uapi/linux/fs.h of Linux 6.11, because the headers of a build may be older.
+ */
 struct procmap_question {
     uint64_t size, query_flags, query_addr;
     uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;

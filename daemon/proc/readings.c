@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads that several callers need. */
+/* Reads of a process that several callers need. */
 #include "proc/stall_readers.h"
 
 #include <unistd.h>
 
-/* ---- of memory ---- */
+/* ---- reads of memory ---- */
 
 struct page_reading {
     struct reading base; /* first */
@@ -54,7 +54,7 @@ ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, 
     return got;
 }
 
-/* ---- of stat ---- */
+/* ---- reads of stat ---- */
 
 struct stat_reading {
     struct reading base; /* first */

@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SOCKETS_ASKED_MAX 31  /* at once */
-#define SOCKET_HOLDERS_MAX 64 /* of one socket */
+#define SOCKETS_ASKED_MAX 31  /* sockets in one request */
+#define SOCKET_HOLDERS_MAX 64 /* holders of one socket */
 
 enum socket_holder_flag {
-    HOLDER_OUR_PIDS = 1,  /* in flamed-broker's pid namespace; unset: no, or not known */
-    HOLDER_OUR_USERS = 2, /* the same of the user namespace */
+    HOLDER_OUR_PIDS = 1,  /* in flamed-broker's pid namespace; unset: in another, or unknown */
+    HOLDER_OUR_USERS = 2, /* in flamed-broker's user namespace; unset: in another, or unknown */
     HOLDER_BOUNDED = 4,   /* the socket was opened in another user namespace than the holder's, or
-                           * with another bounding set of capabilities */
+                           * with another bounding set */
 };
 
 struct socket_holder {
@@ -22,7 +22,7 @@ struct socket_holder {
 };
 
 struct socket_holding {
-    bool told;    /* false: there is no answer this time, and the rest is void */
-    size_t count; /* above SOCKET_HOLDERS_MAX: none of them is in holders */
+    bool told;    /* false: the broker had no answer this time, and the rest is void */
+    size_t count; /* if above SOCKET_HOLDERS_MAX, holders is empty */
     struct socket_holder holders[SOCKET_HOLDERS_MAX];
 };

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define OWNERS 1024 /* two processes in one place evict each other */
+#define OWNERS 1024 /* slots of owners; processes with the same slot evict each other */
 #define STACK_BYTES ((size_t)256 << 10)
 
 enum state { IDLE, ASKED, RUNNING, DONE, LEFT };
@@ -31,7 +31,7 @@ struct reader {
     struct cost cost;
     int tid;
     clockid_t cpu_clock;
-    uint64_t pages;         /* calls of readers_pread() in it so far */
+    uint64_t pages;         /* pages that the current read has begun after its first */
     struct reader_held who; /* the process that is being read */
 };
 
@@ -41,7 +41,7 @@ static atomic_size_t pool_count, held_count;
 static atomic_uint_least64_t left_count, refused_count, put_off_count;
 
 static _Thread_local bool is_user;
-static _Thread_local struct reader *self; /* set in a reader */
+static _Thread_local struct reader *self; /* NULL in a thread that is no reader */
 static int proc_fd = -1;
 
 /* Used only by the thread of readers_use(). */
@@ -68,7 +68,8 @@ bool readers_are_used(void)
     return is_user;
 }
 
-/* Returns the owner, computed before the first read of a process, which may end right after it. */
+/* Returns the owner of @id. The first call computes it, before the first read of the process: the
+ * process may end right after that. */
 static uint64_t owner_of(const struct proc_id *id)
 {
     size_t i = (uint32_t)id->host_pid % OWNERS;
@@ -89,8 +90,8 @@ static uint64_t ns_of(struct timeval t)
     return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_usec * (NSEC_PER_SEC / 1000000);
 }
 
-/* Runs the read. Its owner is charged for the time asleep in it, and for its CPU time, but not for
- * waiting for a processor, unless it also slept. */
+/* Runs the read. The owner is charged for the time asleep in it and for its CPU time. Time spent
+ * waiting for a processor is charged only if the read also slept. */
 static int run(struct reading *reading, struct cost *ret_cost)
 {
     uint64_t began_ns = clock_monotonic_ns(), cpu_ns, took_ns;
@@ -139,7 +140,7 @@ static void *reader_main(void *arg)
     pthread_setname_np(pthread_self(), "flamed-reader");
     self = r;
     turns_short();
-    r->tid = gettid(); /* the caller reads it only after it has asked */
+    r->tid = gettid(); /* the caller reads this only after a request */
     for (;;) {
         struct reading *reading;
         struct cost cost;
@@ -185,7 +186,7 @@ static struct reader *reader_start(void)
     return r;
 }
 
-/* Returns an idle reader; NULL: all are held, and no more can be started. */
+/* Returns an idle reader; NULL if all are held and no more can be started. */
 static struct reader *find_idle(void)
 {
     size_t n = atomic_load(&pool_count);
@@ -223,8 +224,8 @@ static bool owner_is_held(uint64_t owner)
     return held;
 }
 
-/* Returns whether the reader sleeps in the kernel, rather than waits for a processor. FUSE first
- * waits in state S. */
+/* Returns whether the reader sleeps in the kernel instead of waiting for a processor. With FUSE,
+ * state S comes first. */
 static bool is_asleep(const struct reader *r)
 {
     struct proc_stat stat;
@@ -233,7 +234,7 @@ static bool is_asleep(const struct reader *r)
            (stat.state == 'D' || stat.state == 'S');
 }
 
-/* Waits until @until_ns for the answer of @r. Its lock is held. */
+/* Waits until @until_ns for the answer of @r. Call it with the lock of @r held. */
 static void await(struct reader *r, uint64_t until_ns)
 {
 
@@ -320,7 +321,7 @@ bool readers_next_page(void)
     return self->state == RUNNING;
 }
 
-/* ---- questions about readers ---- */
+/* ---- state of readers ---- */
 
 bool readers_wait_for(const struct proc_id *id)
 {

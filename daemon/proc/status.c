@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses /proc/PID/status. The kernel escapes line breaks in "Name:", so the target cannot forge a
- * line. The target chooses the length of the list of groups, so the text after it may be cut: a
- * line counts only with its end.
+ * line. The target chooses the length of the list of groups, so the text after that list may be
+ * cut. A line counts only if its end is there.
  */
 #include "base/ascii.h"
 #include "proc/proc.h"
@@ -22,7 +22,7 @@ enum {
     SEEN_WHOLE = SEEN_ALL | SEEN_NSPID | SEEN_CAPPRM | SEEN_CAPBND, /* these are the last lines */
 };
 
-/* Takes the real, effective and saved id, and that of the file system. */
+/* Takes the real, effective and saved id, and the file system id. */
 static bool take_ids(struct span s, uint32_t ret[4])
 {
     for (size_t i = 0; i < 4; i++) {
@@ -52,7 +52,7 @@ static uint64_t take_kib(struct span s)
     return ascii_take_number(&s, UINT64_MAX >> 10, &v) ? v << 10 : 0;
 }
 
-/* Keeps the innermost pid, whatever the depth. */
+/* Keeps the innermost pid, however many pids there are. */
 static void take_ns_pids(struct span s, struct proc_status *st)
 {
     uint64_t v;
@@ -156,14 +156,14 @@ int proc_status_parse(struct span text, struct proc_status *ret)
         unsigned field =
             parse_field((struct span){ line.p, colon }, span_from(line, colon + 1), &st);
 
-        if (seen & field) /* the kernel writes each once */
+        if (seen & field) /* the kernel writes each line once */
             return -EBADMSG;
         seen |= field;
     }
     if ((seen & SEEN_ALL) != SEEN_ALL)
         return -EBADMSG;
     st.whole = (seen & SEEN_WHOLE) == SEEN_WHOLE;
-    if (!(seen & SEEN_KTHREAD)) /* Linux < 6.8 */
+    if (!(seen & SEEN_KTHREAD)) /* Linux before 6.8 has no "Kthread:" */
         st.kernel_thread =
             (seen & SEEN_THREADS) && !(seen & SEEN_VMSIZE) && st.state != 'Z' && st.state != 'X';
     *ret = st;

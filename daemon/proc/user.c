@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes the user who may look into a process: the rule of the kernel's ptrace_may_access(), and
- * no wider. An id alone is not enough: a container has users of its own with the same numbers.
+ * Computes the user who may look into a process: the same rule as the kernel's ptrace_may_access(),
+ * or a narrower one. An id alone is not enough: a container has users of its own with the same
+ * numbers.
  */
 #include "base/ascii.h"
 #include "proc/proc.h"
@@ -63,10 +64,11 @@ bool cgroup_is_container(struct span text)
     return false;
 }
 
-/* Returns the owner of the files in /proc/PID; UINT32_MAX: it cannot be read. That is the process's
- * own user if it may be dumped, else root, or the root of the user namespace in which its program
- * was started. A process may not be dumped after set-user-ID, file capabilities, a program that its
- * user may not read, or prctl(2). The owner of the folder /proc/PID itself does not show that. */
+/* Returns the owner of the files in /proc/PID; UINT32_MAX if that cannot be read. The owner is the
+ * process's own user if the process may be dumped. Otherwise it is root, or the root of the user
+ * namespace in which its program was started. A process may not be dumped after set-user-ID, file
+ * capabilities, a program that its user may not read, or prctl(2). The owner of the folder
+ * /proc/PID itself does not show that. */
 static uint32_t dump_user(int proc_fd, int32_t host_pid)
 {
     char name[24];
