@@ -10,21 +10,22 @@
 #include <ctype.h>
 
 #define GZIP_LEVEL 1
-#define LABEL_BYTES ((size_t)160) /* of a label's value from an attribute */
+#define LABEL_BYTES ((size_t)160) /* longest value of a label, from an attribute */
 
 const struct export_request EXPORT_REQUESTS[] = {
     [PUSH_OTLP] = { "/v1development/profiles",
                     { "Content-Type: application/x-protobuf", "Content-Encoding: gzip",
-                      /* the version of profiles, as long as they are in development */
+                      /* the version of the profiles signal, needed while the signal is in
+                       * development */
                       "OTLP-Profiles-Development-Version: 1" },
                     .gzip = true },
-    /* Pprof bodies are compressed already. */
+    /* The body has no gzip: pprof is compressed already. */
     [PUSH_PYROSCOPE] = { "/push.v1.PusherService/Push",
                          { "Content-Type: application/proto", "Connect-Protocol-Version: 1" } },
     [PUSH_WEBHOOK] = { "", { "Content-Type: application/json" } },
 };
 
-/* What Pyroscope calls an event that it knows. */
+/* Pyroscope's names for events. */
 static const struct series_kind {
     const char *event, *name;
     const struct render_value *values; /* as in struct render_opts */
@@ -67,14 +68,14 @@ static int render_rows(const struct exporter *x, size_t from, size_t to, uint32_
 
 /* ---- Pyroscope ---- */
 
-/* Returns what Pyroscope calls @e; NULL: nothing else. */
+/* Returns Pyroscope's name for @e; NULL: Pyroscope has none of its own. */
 static const struct series_kind *kind_of(const struct profile_event *e)
 {
     return FIRST_OF(i, SERIES_KINDS, ARRAY_SIZE(SERIES_KINDS),
                     strcmp(e->name, SERIES_KINDS[i].event) == 0);
 }
 
-/* Writes the name that Pyroscope expects. */
+/* Writes the name under which Pyroscope gets @e. */
 static void series_name(const struct profile_event *e, char name[EVENT_NAME_BYTES])
 {
     const struct series_kind *kind = kind_of(e);
@@ -86,7 +87,7 @@ static void series_name(const struct profile_event *e, char name[EVENT_NAME_BYTE
     }
 }
 
-/* Gets an attribute of a group, as far as there is room. @key ends with '='. Returns @ret. */
+/* Gets an attribute of a group, cut to LABEL_BYTES. @key ends with '='. Returns @ret. */
 static const char *attribute_of(const struct exporter *x, uint32_t group, const char *key,
                                 char ret[LABEL_BYTES])
 {
@@ -164,7 +165,8 @@ static int emit(struct exporter *x, struct span body, uint64_t samples)
     return r;
 }
 
-/* Returns where to split [from, to): between services, else in the middle. */
+/* Returns where to split [from, to): at a border between services if possible, else in the middle.
+ */
 static size_t middle_of(const struct fold *f, size_t from, size_t to)
 {
     size_t middle = from + (to - from) / 2, at = middle;
@@ -178,8 +180,8 @@ static size_t middle_of(const struct fold *f, size_t from, size_t to)
     return at < to ? at : middle;
 }
 
-/* Limit of halvings: 2^22 rows are single stacks after 22 steps, or a few more if services are
- * uneven. */
+/* Limit of halvings. After 22 steps, 2^22 rows are single stacks; uneven services need a few steps
+ * more. */
 #define DEPTH_MAX 64
 
 static int export_rows(struct exporter *x, size_t from, size_t to, unsigned depth)

@@ -9,24 +9,26 @@
 #include "push/fold.h"
 #include "push/push_config.h"
 
-#define EXPORT_BYTES_MAX ((size_t)4 << 20) /* of a body before it is compressed */
+#define EXPORT_BYTES_MAX ((size_t)4 << 20) /* of one body before it is compressed */
 
 struct export_opts {
     enum push_protocol protocol;
     const char *host, *version;
-    const char *link; /* address of flamed's profile of that time, without the service; "": none */
+    const char *link; /* address in flamed of the profile of that time, without the service; "":
+                       * none */
     size_t bytes_max; /* 0: EXPORT_BYTES_MAX */
 };
 
 struct export_counts {
     uint64_t bodies, samples;
-    uint64_t dropped; /* samples of single stacks that are too large */
+    uint64_t dropped; /* samples of stacks that are too large even alone */
 };
 
-/* Takes @body (compressed as EXPORT_REQUESTS says). 0 or -errno, which ends the export. */
+/* Takes @body, compressed as EXPORT_REQUESTS says. Returns 0 or -errno; an error ends the export.
+ */
 typedef int (*export_fn)(void *cookie, struct span body);
 
-/* Calls @fn for each body of @f; never for an empty one. 0 or -errno. */
+/* Calls @fn for each body of @f; never for an empty body. Returns 0 or -errno. */
 int export_fold(const struct fold *f, const struct export_opts *o, export_fn fn, void *cookie,
                 struct export_counts *ret);
 

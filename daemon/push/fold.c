@@ -12,9 +12,9 @@
 #define FOLD_GROUP_BYTES ((size_t)8192)
 #define FOLD_FLAGS (PROFILE_SAMPLE_UNKNOWN | PROFILE_SAMPLE_TRUNCATED)
 #define NO_GROUP UINT32_MAX
-#define SAMPLED (UINT32_MAX - 1) /* a process with samples; its group is not looked up yet */
+#define SAMPLED (UINT32_MAX - 1) /* a process with samples, before its group is looked up */
 
-struct fold_key { /* a key, so it has no padding */
+struct fold_key { /* hashed by its bytes, so it has no padding */
     uint32_t group, event, stack, flags;
 };
 
@@ -31,7 +31,8 @@ struct folder {
 
 /* ---- groups ---- */
 
-/* Copies the attributes that a service keeps over restarts: no pod, container or instance. */
+/* Copies the attributes that stay the same when a service restarts: no pod, container or instance.
+ */
 static void lasting_attributes(struct span lines, struct buf *out)
 {
     struct span line;
@@ -66,7 +67,7 @@ static int append_group(struct fold *f, const struct profile_process *group, cha
     return 0;
 }
 
-/* Adds the group of the services without a place. */
+/* Adds the group for all services that have no place in the series. */
 static int add_other_services(struct folder *x, uint32_t *ret)
 {
     static const struct profile_process NAMELESS;
@@ -81,8 +82,8 @@ static int add_other_services(struct folder *x, uint32_t *ret)
     return r;
 }
 
-/* Returns whether the service of @q has a place. Its name for that has texts in place of ids, which
- * another profile has, too. */
+/* Returns whether the service of @q has a place in the series. The name of the place consists of
+ * texts, because other profiles have other ids. */
 static bool has_place(const struct folder *x, const struct profile_process *q, struct span more)
 {
     const struct intern *strings = x->f->p->strings;
@@ -97,7 +98,8 @@ static bool has_place(const struct folder *x, const struct profile_process *q, s
     return !name.error && series_admit(x->series, q->payer, buf_span(&name), x->now_ns);
 }
 
-/* Returns the group of the name @id, which counts from 1. [other services] has no name. */
+/* Returns the group of the name @id, which counts from 1. The group [other services] has no name.
+ */
 static uint32_t group_of_name(const struct fold *f, uint32_t id)
 {
     return id - 1 < f->other_services ? id - 1 : id;
@@ -131,7 +133,7 @@ static int add_group(struct folder *x, const struct profile_process *q, uint32_t
     return append_group(x->f, &group, buf_take(&attributes, NULL));
 }
 
-/* Finds the groups of the JVMs with samples. Others take no place of a service. */
+/* Finds the groups of JVMs with samples, so that other JVMs use no place. */
 static int find_groups(struct folder *x)
 {
     const struct profile *p = x->f->p;
@@ -179,8 +181,8 @@ ORDER_FUNCTION(by_value, struct fold_row,
                    COMPARE(y->value, x->value) ?:
                    COMPARE(x->stack, y->stack))
 
-/* Keeps @budget rows of each group and event. One more row sums up the rest. Counts samples of
- * other stacks and services. */
+/* Keeps @budget rows of each group and event. One more row has the sum of the rest. Counts these
+ * samples, and those of [other services]. */
 static void keep_budget(struct fold *f, size_t budget)
 {
     size_t to = 0, kept = 0;
@@ -288,7 +290,7 @@ struct unfolder {
     struct frame_table *table;
     struct record *record;
     struct frame_importer names;
-    uint32_t *threads; /* ids in the record, by group; NO_GROUP: none yet */
+    uint32_t *threads; /* thread ids in the record, one for each group; NO_GROUP: none yet */
     uint32_t *stack;   /* [deepest + 1] */
     uint32_t other;    /* the frame [other] in the frame table */
 };
@@ -353,8 +355,8 @@ static int begin(struct unfolder *u, size_t rows)
     return r == 0 ? record_new(u->table, rows + 1, &u->record) : r;
 }
 
-/* Writes the frames of @row, leaf first. Copies frames that no earlier row has. 0 and their number,
- * or -errno. */
+/* Writes the frames of @row, leaf first. Copies frames that no earlier row has. Returns 0 and the
+ * number of frames, or -errno. */
 static int frames_of(struct unfolder *u, const struct fold_row *row, size_t *ret)
 {
     const struct profile *p = u->f->p;

@@ -5,8 +5,8 @@ enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 enum { FIELD_PARTIAL = 1, FIELD_REJECTED = 1, FIELD_WHY = 2 };
 
 struct field {
-    uint64_t number, value; /* value: if it is a WIRE_VARINT */
-    struct span bytes;      /* if it is WIRE_BYTES */
+    uint64_t number, value; /* value: of a WIRE_VARINT */
+    struct span bytes;      /* of a WIRE_BYTES */
     unsigned wire;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/span.h"
 
-/* Reads an ExportProfilesServiceResponse. *ret_rejected: how many profiles; *ret_why: points into
- * @body, empty where there is none. False: @body is no such message; then both are untouched. */
+/* Reads an ExportProfilesServiceResponse. *ret_rejected: number of refused profiles; *ret_why: the
+ * reason, points into @body, may be empty. Returns false if @body is no such message; then both are
+ * untouched. */
 bool partial_parse(struct span body, uint64_t *ret_rejected, struct span *ret_why);

@@ -57,7 +57,7 @@ static void look_for_problems(struct push *p, uint64_t now_ns)
 
 /* ---- the thread ---- */
 
-/* Ends a failure if nothing waits and no request has failed since. */
+/* Ends a failure if no body waits, and if no request has failed for a while. */
 static void forget_failure(const struct push *p, struct push_state *s, uint64_t now_ns)
 {
     if (p->ready && !s->under_way && spool_is_empty(s->spool) &&
@@ -65,7 +65,7 @@ static void forget_failure(const struct push *p, struct push_state *s, uint64_t 
         s->status.failing_since_ns = 0;
 }
 
-/* Serves all targets once. Returns the milliseconds until something is due. */
+/* Serves each target once. Returns the milliseconds until the next action is due. */
 static int go_round(struct push *p, bool *ret_room)
 {
     uint64_t now_ns = clock_realtime_ns(), next_ns = now_ns + WAIT_MAX_MS * NSEC_PER_MSEC;
@@ -144,7 +144,7 @@ void push_free(struct push *p)
 {
     if (!p)
         return;
-    push_take_events(p); /* api/ may have queued messages of triggers until now */
+    push_take_events(p); /* api/ may have queued messages of triggers until here */
     for (size_t i = 0; i < PUSH_TARGETS_MAX; i++) {
         spool_close(p->states[i].spool);
         buf_deinit(&p->states[i].words);

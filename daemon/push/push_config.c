@@ -76,7 +76,7 @@ static int take_line(const struct push_reading *r, const yaml_node_t *n, const c
     return 0;
 }
 
-/* Reads an address into @to. @as_written: keeps a '/' at its end. */
+/* Reads an address into @to. Drops a '/' at its end, unless @as_written. */
 static int take_url(const struct push_reading *r, const yaml_node_t *n, const char *key,
                     bool as_written, char to[PUSH_URL_MAX + 1])
 {
@@ -126,7 +126,8 @@ static int take_protocol(const struct push_reading *r, const yaml_node_t *n)
     return 0;
 }
 
-/* Returns true if the flight recorder has the event. Others have no samples of the past. */
+/* Returns true if the flight recorder samples the event. For other events there are no past
+ * samples. */
 static bool is_recorded(const char *name)
 {
     static const char *const NAMES[] = { "cpu", "wall", "offcpu", "lock", "alloc" };
@@ -163,7 +164,7 @@ static int take_events(const struct push_reading *r, const yaml_node_t *n)
     return 0;
 }
 
-/* Reads `match`. It may not name a container: samples of the past have none, so a negative matcher
+/* Reads `match`. It may not name a container. Past samples have no container, so a negative matcher
  * would match all of them. */
 static int take_match(const struct push_reading *r, const yaml_node_t *n)
 {

@@ -10,7 +10,7 @@ struct push_reading {
     struct push_target *t; /* NULL: the limit of targets is reached */
 };
 
-/* Reads one key of a mapping. 0, or -errno with a sentence. */
+/* Reads one key of a mapping. Returns 0, or -errno with a message. */
 typedef int (*push_key_fn)(const struct push_reading *r, struct span key, const yaml_node_t *at,
                            const yaml_node_t *value);
 
@@ -18,7 +18,7 @@ typedef int (*push_key_fn)(const struct push_reading *r, struct span key, const 
 const yaml_node_t *push_config_node(struct yaml_part *y, int id);
 /* Sets the defaults of a target. */
 void push_target_default(struct push_target *t);
-/* Refuses the value of a key without showing it, since it may be a secret. -EINVAL. */
+/* Refuses the value of a key without showing the value, which may be a secret. Returns -EINVAL. */
 int push_refuse_secret(const struct push_reading *r, const yaml_node_t *at, const char *key,
                        const char *takes);
 /* Calls @fn for each key of the mapping @n, and refuses a key that is given twice. */
@@ -27,7 +27,7 @@ int push_each_key(const struct push_reading *r, const yaml_node_t *n, const char
 /* Takes one key of a target of `push`. */
 int push_target_key(const struct push_reading *r, struct span key, const yaml_node_t *at,
                     const yaml_node_t *value);
-/* Checks that the keys of the target at @n fit together. */
+/* Checks that the keys of the target at @n do not contradict each other. */
 int push_target_check(const struct push_reading *r, const yaml_node_t *n);
-/* Reads the `webhook` of each of the `triggers`, and appends them to @c. 0 or -errno. */
+/* Appends the `webhook` of each of the `triggers` to @c. Returns 0 or -errno. */
 int push_read_webhooks(struct yaml_part *y, struct push_config *c);

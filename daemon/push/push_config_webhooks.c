@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads webhooks of triggers as targets. They have the keys of `push` for the address and the
- * authorization. */
+/* Reads webhooks of triggers as targets. Their keys for the address and the authorization are the
+ * keys of `push`. */
 #include "push/push_config_impl.h"
 
 #define KEYS_KNOWN                                                                                 \
@@ -21,7 +21,7 @@ static int webhook_key(const struct push_reading *r, struct span key, const yaml
     return push_refuse_secret(r, at, "webhook", KEYS_KNOWN);
 }
 
-/* Finds the value of @key in the mapping @n; NULL: it is not there. */
+/* Finds the value of @key in the mapping @n; NULL: the key is missing. */
 static const yaml_node_t *value_of(struct yaml_part *y, const yaml_node_t *n, const char *key)
 {
     if (n->type != YAML_MAPPING_NODE)
@@ -73,7 +73,7 @@ int push_read_webhooks(struct yaml_part *y, struct push_config *c)
     int r = yaml_part_find(y, "triggers", &list);
 
     if (r < 0 || !list || list->type != YAML_SEQUENCE_NODE)
-        return r; /* schedule/ refuses a value that is no list */
+        return r; /* if it is no list, schedule/ refuses the value */
     for (const yaml_node_item_t *i = list->data.sequence.items.start;
          r == 0 && i < list->data.sequence.items.top; i++) {
         const yaml_node_t *n = push_config_node(y, *i), *webhook = value_of(y, n, "webhook");

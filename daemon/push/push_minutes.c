@@ -10,7 +10,7 @@ struct minute {
     struct push *push;
     struct push_state *state;
     struct time_range range;
-    struct profile *p; /* a reference; NULL: there are no samples */
+    struct profile *p; /* counted reference; NULL: there are no samples */
     int result;
     struct error err;
 };
@@ -46,7 +46,7 @@ static void link_of(const struct minute *m, char *buf, size_t size)
                  utc_text(m->range.to_ns, to));
 }
 
-/* Notes which events the minute has no samples of, as the recorder may not sample them. */
+/* Stores which events the minute has no samples of, because the recorder may not sample them. */
 static void note_missing(struct push_state *s, const struct profile *p)
 {
     struct span list = span_of(s->target->events), name;
@@ -85,8 +85,8 @@ static int spool_minute(struct minute *m)
     return r;
 }
 
-/* Spools the next minute of @s. Returns false if it could not be read, and was counted as missed.
- */
+/* Spools the next minute of @s. Returns false if the minute could not be read; it then counts as
+ * missed. */
 static bool take_minute(struct push *p, struct push_state *s)
 {
     const struct push_target *t = s->target;
@@ -113,7 +113,7 @@ static bool take_minute(struct push *p, struct push_state *s)
     return false;
 }
 
-/* Returns whether an event of @t is of waits. */
+/* Returns whether @t has an event that samples waits. */
 static bool has_waits(const struct push_target *t)
 {
     return events_listed(span_of(t->events), "wall") ||
@@ -133,7 +133,7 @@ static bool waits_are_known(struct push *p, const struct push_state *s)
 }
 
 /* Returns the first minute without a body in the spool. flamed may have been killed after it wrote
- * a minute's bodies, and before it noted the next minute. */
+ * a minute's bodies, and before it stored the begin of the next minute. */
 static uint64_t first_not_taken(const struct push_state *s)
 {
     uint64_t newest = spool_newest(s->spool), next = spool_next(s->spool);
@@ -178,7 +178,7 @@ uint64_t push_take_minutes(struct push *p, struct push_state *s, uint64_t now_ns
         bool known = waits_are_known(p, s);
 
         if (!known && now_ns < s->begin_ns + every + s->phase_ns + PUSH_WAITS_NS)
-            break; /* they may be known soon */
+            break; /* the waits may be known soon */
         s->status.incomplete += take_minute(p, s) && !known;
         s->begin_ns += every;
         spool_set_next(s->spool, s->begin_ns);

@@ -11,7 +11,7 @@ struct push_url {
     bool tls;
 };
 
-/* Parses @url, which is http:// or https:// with a host. Returns false if its port is not valid. */
+/* Parses @url, which is http:// or https:// with a host. Returns false if the port is invalid. */
 static bool parse(struct span url, struct push_url *ret)
 {
     struct span rest = url, authority;

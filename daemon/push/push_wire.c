@@ -20,7 +20,7 @@ void push_fail(struct push_state *s, const char *fmt, ...)
 
 /* ---- to flamed-push ---- */
 
-/* Sends pieces of @bytes from s->sent on. Returns true when all are sent. */
+/* Sends pieces of @bytes from s->sent on. Returns true when the last piece is sent. */
 static bool send_pieces(const struct push *p, struct push_state *s, enum pusher_kind kind,
                         const struct buf *bytes)
 {
@@ -44,8 +44,8 @@ static bool send_pieces(const struct push *p, struct push_state *s, enum pusher_
 
 static void judge(struct push *p, struct push_state *s, const struct pusher_answer *a);
 
-/* Reads the words of the target, with its present secrets, to send them next. False: that failed,
- * which counts as an answer. */
+/* Reads the words of the target, with its present secrets, to send them next. Returns false if that
+ * failed, which is treated like a failed answer. */
 static bool begin_words(struct push *p, struct push_state *s, uint64_t now_ns)
 {
     struct pusher_answer unsent = { .failure = PUSHER_UNSENT };
@@ -143,7 +143,7 @@ static void judge(struct push *p, struct push_state *s, const struct pusher_answ
     buf_clear(&s->body);
 }
 
-/* Forgets what flamed-push knew: it has just started, or started again. */
+/* Forgets what flamed-push knew, because flamed-push has just started, or started again. */
 static void begin_again(struct push *p)
 {
     static const struct pusher_answer LOST = { .failure = PUSHER_UNSENT,

@@ -13,7 +13,7 @@ static void add_word(struct buf *out, const char *key, const char *value)
     buf_add_char(out, '\0');
 }
 
-/* Reads a file that a target names. Drops the line end of a secret. */
+/* Reads a file that a target names. Drops the line end after a secret. */
 static int read_file(const struct push *p, const struct push_target *t, enum push_file file,
                      struct buf *ret, struct error *err)
 {

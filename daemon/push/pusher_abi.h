@@ -22,27 +22,27 @@ enum pusher_kind {
     PUSHER_ANSWER,    /* from flamed-push: the outcome, a struct pusher_answer */
 };
 
-/* Words are "key=value", each with a NUL behind it. Keys: url, header (repeatable), user, password,
- * proxy, no_proxy, insecure, ca, cert, key (the last three in PEM), plain. "plain=1": the body of a
+/* Each word is "key=value" and a NUL. Keys: url, header (repeatable), user, password, proxy,
+ * no_proxy, insecure, ca, cert, key (the last three in PEM), plain. "plain=1": the body of a
  * successful answer is not read. */
 
 struct pusher_head {
     uint32_t kind;   /* enum pusher_kind */
     uint32_t target; /* the target's number, below PUSHER_TARGETS_MAX */
     uint32_t id;     /* of the body, or of the words */
-    uint32_t total;  /* bytes of all pieces; a piece follows its head */
-    uint32_t offset; /* of the piece in the whole */
+    uint32_t total;  /* bytes of all pieces together; a piece follows its head */
+    uint32_t offset; /* offset of the piece in the whole */
     uint32_t zero;
 };
 
-/* The reason why there is no answer of the engine. */
+/* The reason why the engine has not answered. */
 enum pusher_failure {
     PUSHER_ANSWERED,
     PUSHER_UNRESOLVED, /* the host's or the proxy's name has no address */
     PUSHER_UNREACHED,  /* connection refused or lost */
     PUSHER_UNTRUSTED,  /* the check of TLS certificates failed */
     PUSHER_TIMED_OUT,
-    PUSHER_UNSENT, /* flamed-push could not begin, or it was restarted */
+    PUSHER_UNSENT, /* flamed-push could not begin to send, or was restarted */
 };
 
 struct pusher_answer {

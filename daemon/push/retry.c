@@ -28,7 +28,7 @@ enum retry_verdict retry_judge(struct retry *r, const struct pusher_answer *a, u
     if (a->failure != PUSHER_ANSWERED)
         return later(r, a, now_ns, spread);
     switch (a->status) {
-    case 400: /* the body itself is bad */
+    case 400: /* the fault is in the body */
     case 413:
     case 415:
     case 422:

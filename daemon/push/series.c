@@ -11,7 +11,7 @@ void series_init(struct series *s)
     shares_init(&s->shares, SERIES_MAX);
 }
 
-/* Frees the places of services that were seen last too long ago. The clock may have been set. */
+/* Frees the places of services that had no samples for too long. The clock may have been set. */
 static void expire(struct series *s, uint64_t now_ns)
 {
     for (size_t i = s->count; i > 0; i--) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The services that a target gets apart from others. An engine keeps a series for each, and a JVM
- * can claim another name or version whenever it starts. So their number is limited, and owners
- * share it. Thread: the owner's.
+ * The services that a target gets under their own names. An engine keeps a series for each of them,
+ * and a JVM can claim a new name or version at each start. So the number of these services is
+ * limited, and owners share it. Thread: the owner's.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
                            */
 
 struct series_place {
-    uint64_t print; /* of the service's name */
+    uint64_t print; /* hash of the service's name */
     uint64_t owner, last_ns;
 };
 

@@ -23,7 +23,7 @@ struct spool {
     struct entry *entries; /* [SPOOL_ENTRIES_MAX]: a ring, oldest first */
     size_t first, count;
     uint64_t number;  /* of the next body */
-    uint64_t next_ns; /* by spool_set_next(); kept as the name of an empty file */
+    uint64_t next_ns; /* from spool_set_next(); stored as the name of an empty file */
     uint64_t bytes, memory_bytes;
     struct spool_stats stats;
 };
@@ -35,7 +35,8 @@ static struct entry *at(struct spool *s, size_t i)
 
 /* ---- files ---- */
 
-/* Writes a file's name, such as "00000001763688400-000000000000002a.otlp". Names sort by age. */
+/* Writes a file's name, such as "00000001763688400-000000000000002a.otlp". The order of names is
+ * the order of age. */
 static void name_of(const struct spool *s, const struct entry *e, char name[NAME_BYTES])
 {
     snprintf(name, NAME_BYTES, "%020llu-%016llx.%s", (unsigned long long)e->begin_ns,
@@ -63,7 +64,7 @@ static void next_name(uint64_t next_ns, char name[NAME_BYTES])
     snprintf(name, NAME_BYTES, "next-%llu", (unsigned long long)next_ns);
 }
 
-/* Reads the name of a file that notes the next minute. Of two such files the later one stays. */
+/* Reads the name of a file that stores the next minute. Of two such files, keeps the later one. */
 static bool load_next(struct spool *s, const char *name)
 {
     struct span rest = span_of(name);
@@ -81,7 +82,7 @@ static bool load_next(struct spool *s, const char *name)
 ORDER_FUNCTION(by_age, struct entry,
                COMPARE(x->begin_ns, y->begin_ns) ?: COMPARE(x->number, y->number))
 
-/* Loads the files of the folder. Removes foreign ones, those of another kind, and those beyond a
+/* Loads the files of the folder. Removes files that are foreign, of another kind, or beyond a
  * limit. */
 static void load(struct spool *s)
 {
@@ -179,7 +180,8 @@ static void remove_first(struct spool *s)
     s->count--;
 }
 
-/* Only the first body can be removed: bodies leave in order, so one under way is first or gone. */
+/* Only the first body can be removed: bodies are sent in order, so a body under way is the first
+ * one or is gone. */
 void spool_remove(struct spool *s, uint64_t number)
 {
     if (s->count && at(s, 0)->number == number)

@@ -27,7 +27,7 @@ static void add(struct secrets *s, struct span secret)
         s->items[s->count++] = secret;
 }
 
-/* Adds the value of a header as a secret, and the part after its type, such as "Bearer". */
+/* Adds two secrets: the value of a header, and its part after the type, such as "Bearer". */
 static void add_header(struct secrets *s, struct span header)
 {
     struct span value = span_trim(span_from(header, span_find(header, ':') + 1));
@@ -85,7 +85,7 @@ static void find_secrets(const char *words, struct secrets *ret)
         add_basic(ret, user, password);
 }
 
-/* Returns the length of the longest secret at the beginning of @text; 0: none begins there. */
+/* Returns the length of the longest secret that @text begins with; 0: none. */
 static size_t secret_at(const struct secrets *s, struct span text)
 {
     size_t longest = 0;

@@ -8,6 +8,6 @@
 #define HIDE_SECRETS_MAX 64
 
 /* Copies the printable part of @text, with "[hidden]" for each secret of @words. Secrets are a
- * password and the values of headers, also as base64 of basic authorization. @words: those of
- * PUSHER_TARGET, ended by an empty word. NULL: there are none. */
+ * password and the values of headers, also as base64 of basic authorization. @words: the words of
+ * PUSHER_TARGET and an empty word, or NULL. */
 void hide_copy(const char *words, struct span text, char to[PUSHER_TEXT_BYTES]);

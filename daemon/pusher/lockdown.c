@@ -27,9 +27,10 @@
 #define DESCRIPTORS 128
 #define PORT_OF_NAMES 53
 
-/* Beside COMMON_CALLS: waiting, threads that resolve names, what sockets take. No exec, no kill. */
+/* Calls in addition to COMMON_CALLS: waiting, threads that resolve names, operations on sockets. No
+ * exec and no kill. */
 static const int ALLOWED[] = {
-    /* resolving names; bind() of netlink and UDP: Landlock forbids it for TCP */
+    /* for resolving names; bind() is for netlink and UDP: Landlock forbids it for TCP */
     SCMP_SYS(bind),       SCMP_SYS(connect),     SCMP_SYS(eventfd2),    SCMP_SYS(getegid),
     SCMP_SYS(getgid),     SCMP_SYS(getpeername), SCMP_SYS(getsockname), SCMP_SYS(nanosleep),
     SCMP_SYS(sendmmsg),   SCMP_SYS(sendmsg),     SCMP_SYS(sendto),      SCMP_SYS(set_robust_list),
@@ -61,14 +62,14 @@ static const struct {
 } ALLOWED_WITH[] = {
     { SCMP_SYS(mmap), 1, { IS(2, PROT_EXEC, 0) } },
     { SCMP_SYS(mprotect), 1, { IS(2, PROT_EXEC, 0) } },
-    /* allows threads and the worker's process, but no namespaces */
+    /* for threads and for the worker's process, but with no namespaces */
     { SCMP_SYS(clone),
       1,
       { IS(0,
            CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                CLONE_NEWPID | CLONE_NEWNET,
            0) } },
-    /* sets no owner of a descriptor, who would get signals */
+    /* no call that sets the owner of a descriptor, which would get signals */
     { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_DUPFD) } },
     { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_DUPFD_CLOEXEC) } },
     { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_GETFD) } },
@@ -79,10 +80,9 @@ static const struct {
     { SCMP_SYS(ioctl), 1, { IS(1, EXACT, FIONBIO) } },
     { SCMP_SYS(open), 1, { IS(1, OPENS_TO_CHANGE, 0) } },
     { SCMP_SYS(openat), 1, { IS(2, OPENS_TO_CHANGE, 0) } },
-    /* a worker ends with the process that started it */
+    /* ties a worker's life to the process that started it */
     { SCMP_SYS(prctl), 2, { IS(0, EXACT, PR_SET_PDEATHSIG), IS(1, EXACT, SIGKILL) } },
-    /* for engines and name servers. Not MPTCP, which Landlock does not limit, and not Unix
-     * sockets */
+    /* for engines and name servers; no MPTCP, which Landlock does not limit, and no Unix sockets */
     SOCKET(AF_INET, SOCK_STREAM, 0),
     SOCKET(AF_INET, SOCK_STREAM, IPPROTO_TCP),
     SOCKET(AF_INET, SOCK_DGRAM, 0),
@@ -91,9 +91,9 @@ static const struct {
     SOCKET(AF_INET6, SOCK_STREAM, IPPROTO_TCP),
     SOCKET(AF_INET6, SOCK_DGRAM, 0),
     SOCKET(AF_INET6, SOCK_DGRAM, IPPROTO_UDP),
-    /* reads this machine's addresses: getaddrinfo() sorts results by them */
+    /* for reading this machine's addresses, by which getaddrinfo() sorts its results */
     SOCKET(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE),
-    /* libcurl wakes itself by a pair; stream sockets of a pair stay connected to each other */
+    /* libcurl wakes itself by a pair of sockets, which stay connected to each other */
     { SCMP_SYS(socketpair), 2, { IS(0, EXACT, AF_UNIX), IS(1, TYPE, SOCK_STREAM) } },
 };
 
@@ -108,7 +108,7 @@ static int filter_calls(void)
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED_WITH); i++)
         r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, ALLOWED_WITH[i].call, ALLOWED_WITH[i].count,
                                    ALLOWED_WITH[i].conditions);
-    if (r == 0) /* its flags lie in memory, out of a filter's sight: glibc falls back to clone() */
+    if (r == 0) /* a filter cannot see the flags of clone3(), so glibc has to use clone() */
         r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
     if (r == 0)
         r = seccomp_load(ctx);
@@ -116,7 +116,8 @@ static int filter_calls(void)
     return r;
 }
 
-/* Allows reading of the folders with resolv.conf and hosts. These may be links out of /etc. */
+/* Allows reading of the folders with resolv.conf and hosts. Either file may be a link out of /etc.
+ */
 static int allow_folders(const struct landlock *l, struct error *err)
 {
     static const char *const FOLDERS[] = { "/etc", "/run/systemd/resolve", "/run/resolvconf",
@@ -165,7 +166,7 @@ int pusher_restrict(const uint16_t *ports, size_t n, struct error *err)
 {
     int r;
 
-    setgroups(0, NULL); /* flamed may do this unless systemd starts it */
+    setgroups(0, NULL); /* works unless systemd has started flamed */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return error_errno(err, "cannot set no_new_privs");
     r = capabilities_drop();
@@ -180,7 +181,7 @@ int pusher_restrict(const uint16_t *ports, size_t n, struct error *err)
 
 int pusher_lockdown(const uint16_t *ports, size_t n, struct error *err)
 {
-    /* Prevents that glibc loads a module of another name service later: code could not be mapped
+    /* Keeps glibc from loading a module of another name service later: mapping code is forbidden
      * then. */
     __nss_configure_lookup("hosts", "files dns");
     limit(RLIMIT_CORE, 0);

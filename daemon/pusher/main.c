@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flamed-push [PORT...]: sends the bodies that flamed passes to the engines of the configuration.
- * It may connect to these ports. It runs as flamed's user, with IP sockets and one Unix socket, to
- * flamed. It cannot reach the Unix sockets of flamed and of the broker. Over TCP, flamed takes it
- * for no known user. The first process only starts the second one, and starts it again when it
- * ends. Both end with flamed.
+ * It may connect only to these ports. It runs as flamed's user, with IP sockets and one Unix
+ * socket, to flamed. It cannot reach the Unix sockets of flamed and of the broker. Over TCP, flamed
+ * treats it as an unknown user. The first process only starts the second one, and starts it again
+ * when it ends. Both end with flamed.
  */
 #include "base/buf.h"
 #include "base/log.h"
@@ -76,8 +76,8 @@ static void take_whole(struct pusher *p, uint32_t target)
     in->kind = 0;
 }
 
-/* Takes a piece. Drops a piece that does not follow the one before: flamed then gets no answer, and
- * sends again. */
+/* Takes a piece. Drops a piece that does not follow the previous one. flamed then gets no answer,
+ * and sends the message again. */
 static void take_piece(struct pusher *p, const struct pusher_head *h, struct span piece)
 {
     struct incoming *in;
@@ -182,8 +182,8 @@ int main(int argc, char **argv)
     int r;
 
     log_init("flamed-push", LOG_LEVEL_INFO);
-    prctl(PR_SET_NAME,
-          "flamed-push"); /* it was started through an fd: ps would show the fd's number */
+    prctl(PR_SET_NAME, "flamed-push"); /* the program was started through an fd, and ps would show
+                                        * the fd's number */
     r = transfer_prepare() ?: pusher_lockdown(ports, read_ports(argc, argv, ports), &err);
     if (r < 0) {
         log_err_errno(r, "%s", err.msg[0] ? err.msg : "cannot prepare libcurl");

@@ -18,7 +18,7 @@
 #define WAIT_MS 1000
 #define RETRY_AFTER_MAX_S 86400
 
-static struct buf trusted; /* the certificates that this machine trusts, in PEM */
+static struct buf trusted; /* certificates that this machine trusts, in PEM */
 
 struct transfer {
     struct transfers *all;
@@ -28,8 +28,8 @@ struct transfer {
     struct curl_slist *headers;
     struct buf body, answer;
     uint32_t number, id;
-    uint64_t received; /* of the answer, with headers */
-    bool plain;        /* true: its answers are not read */
+    uint64_t received; /* bytes of the answer, with headers */
+    bool plain;        /* answers of the target are not read */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -111,10 +111,11 @@ static size_t take_answer(char *p, size_t size, size_t n, void *cookie)
     size_t room = ANSWER_BYTES_MAX - MIN(x->answer.n, ANSWER_BYTES_MAX), bytes = size * n;
 
     buf_add(&x->answer, p, MIN(room, bytes));
-    return bytes <= room ? bytes : 0; /* too long: returning 0 ends the transfer */
+    return bytes <= room ? bytes : 0; /* if too long, 0 ends the transfer */
 }
 
-/* Counts all bytes received. libcurl passes only the contents of chunks to its write function. */
+/* Counts all bytes received. The write function does not suffice: libcurl passes only the contents
+ * of chunks to it. */
 static int count_received(CURL *easy, curl_infotype type, char *p, size_t n, void *cookie)
 {
     struct transfer *x = cookie;
