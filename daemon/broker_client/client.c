@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flamed's end of the socket: sends a request, receives its answer in one or more parts, and drops
- * a broker that ends, lies or does not answer. The requests are in client_*.c.
+ * a broker that ends, breaks the protocol or does not answer. The requests are in client_*.c.
  */
 #include "broker_client/client.h"
 
@@ -52,7 +52,8 @@ bool broker_lost(const struct broker *b)
     return atomic_load(&b->lost);
 }
 
-/* Says that the broker is lost, and that asking again may help. Returns -ENOTCONN. */
+/* Writes to @err that the broker is lost, and that a repeated request may succeed. Returns
+ * -ENOTCONN. */
 static int say_lost(struct error *err, const char *why)
 {
     error_set(err, -ENOTCONN, "the connection to flamed-broker is lost: %s", why);
@@ -62,7 +63,7 @@ static int say_lost(struct error *err, const char *why)
     return -ENOTCONN;
 }
 
-/* Marks the peer as gone for good: watchers of broker_fd() see the end. */
+/* Marks the broker as gone, without a way back: watchers of broker_fd() see the end. */
 static int lose(struct broker *b, struct error *err, const char *why)
 {
     atomic_store(&b->lost, true);
@@ -76,8 +77,8 @@ static void close_all(int *fds, size_t n)
         fds[i] = close_fd(fds[i]);
 }
 
-/* Waits until the socket is readable. Returns false at the deadline, unless a message arrived by
- * then while this thread was stalled. */
+/* Waits until the socket is readable. Returns false at the deadline, unless a message arrived
+ * before it while this thread was stalled. */
 static bool wait_readable(int fd, uint64_t deadline_ns)
 {
     for (;;) {
@@ -93,8 +94,8 @@ static bool wait_readable(int fd, uint64_t deadline_ns)
     }
 }
 
-/* Receives one message of the answer to @q; its fds are appended to @fds. 0, or -ENOTCONN with all
- * of @fds closed. */
+/* Receives one message of the answer to @q and appends its fds to @fds. Returns 0, or -ENOTCONN
+ * with all of @fds closed. */
 static int receive_part(struct broker *b, const struct broker_request *q, uint64_t deadline_ns,
                         struct broker_answer *a, int *fds, size_t fds_max, size_t *count,
                         struct error *err)
@@ -109,7 +110,7 @@ static int receive_part(struct broker *b, const struct broker_request *q, uint64
         why = "it did not answer within 10 s";
     } else {
         n = wire_receive(b->fd, &raw, sizeof(raw), got, ARRAY_SIZE(got), &got_count);
-        if (n == 0 || n == -ECONNRESET) /* reset: it has left a request unread */
+        if (n == 0 || n == -ECONNRESET) /* reset: the broker has not read a request */
             why = "it has ended";
         if (n > 0 && broker_answer_check(&raw, (size_t)n, got_count, q, *count, a) == 0 &&
             *count + got_count <= fds_max) {

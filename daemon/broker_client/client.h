@@ -14,11 +14,11 @@
 
 struct broker {
     pthread_mutex_t lock; /* held from a request to its answer: one at a time */
-    int fd;               /* open (and readable at EOF) until broker_free(), even if lost */
+    int fd;               /* stays open until broker_free(); readable at EOF, even if lost */
     atomic_bool lost;
     uint32_t seq;
     const struct quarantine *quarantine; /* borrowed; NULL: none; set before other threads start */
-    const struct unwind_row *rows;       /* the same, but never unmapped */
+    const struct unwind_row *rows;       /* borrowed; NULL: none; never unmapped */
     void *tables; /* memory shared with the broker, BROKER_TABLES_BYTES; NULL until its first use */
 };
 
@@ -35,13 +35,14 @@ static inline struct mapping_fields client_mapping(const struct proc_id *id, uin
     return (struct mapping_fields){ client_target(id), start, end };
 }
 
-/* Copies the @n bytes of a name into a field of @size bytes, which is zero. 0 or -EINVAL. */
+/* Copies the @n bytes of a name into a field of @size bytes, which is zero. Returns 0 or -EINVAL.
+ */
 int client_put_name(char *field, size_t size, struct span name, struct error *err);
 
 /* ---- calls ---- */
 
-/* Sends the request @q and receives its answer. Return: the answer's result; its fds (if that is 0)
- * are the caller's. */
+/* Sends the request @q and receives its answer. Returns the answer's result. If that is 0, the
+ * answer's fds are the caller's. */
 int client_call(struct broker *b, struct broker_request *q, struct broker_answer *a, int *fds,
                 size_t fds_max, size_t *ret_count, struct error *err);
 /* Does the same with b->lock held. */

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "broker_client/client.h"
 
-#define HOLDERS_TURN_NS NSEC_PER_SEC /* limit of the wait for other requests */
+#define HOLDERS_TURN_NS NSEC_PER_SEC /* longest wait for other requests */
 
 int broker_facts(struct broker *b, struct broker_facts *ret, struct error *err)
 {
@@ -61,7 +61,7 @@ int broker_tracepoints(struct broker *b, int *ret_fd, struct error *err)
     return client_open(b, (struct broker_request){ .kind = BROKER_TRACEPOINTS }, ret_fd, err);
 }
 
-/* Unpacks an answer into one of @ret for each of @n sockets. */
+/* Unpacks an answer into one element of @ret for each of @n sockets. */
 static void unpack_holders(const struct broker_holders *h, size_t n, struct socket_holding *ret)
 {
     for (size_t i = 0; i < n; i++) {

@@ -243,7 +243,7 @@ static bool agent_valid(const struct broker_agent *a)
     return a->collections < BROKER_ADDRESS_MAX && offset_valid(a->class_klass, 4) && !a->zero;
 }
 
-/* Checks the description of a JVM that belongs to the program of @p. */
+/* Checks the description of a JVM, which depends on the program of @p. */
 static bool about_valid(const struct broker_probes *p)
 {
     const size_t n = sizeof(p->about);
@@ -263,8 +263,8 @@ static bool about_valid(const struct broker_probes *p)
     }
 }
 
-/* By program: the limit of places that flamed names, the number of their kinds, and whether the
- * probes belong to one set. */
+/* For each program: the limit of places that flamed names, the number of their kinds, and whether
+ * the probes belong to one set. */
 static const struct {
     uint32_t places, kinds;
     bool of_set;
@@ -379,7 +379,7 @@ static bool failure_valid(const struct broker_answer *a)
            terminated(f->remedy, sizeof(f->remedy));
 }
 
-/* Answers with any values. */
+/* Checks of answers that may have any values. */
 #define no_answer_valid(a) true
 #define sample_stats_valid(a) true
 #define flush_answer_valid(a) true
@@ -454,7 +454,7 @@ static bool body_valid(const struct broker_answer *a, const struct broker_reques
         return failure_valid(a);
     if (a->result > 0)
         return a->result == PROC_GONE || a->result == BROKER_ABSENT;
-    if (q->kind == BROKER_SOCKET_HOLDERS && /* no other sockets than were asked for */
+    if (q->kind == BROKER_SOCKET_HOLDERS && /* only sockets of the request */
         (uint64_t)a->body.socket_holders.told >> q->fields.socket_holders.count)
         return false;
     switch (q->kind) {
@@ -484,7 +484,7 @@ int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct b
     if (a.fd_count != fd_count || fd_count > BROKER_FDS_MAX || fds_before + fd_count > fds_max ||
         a.more > 1 || (a.more && (fd_count == 0 || fds_before + fd_count >= fds_max)))
         return -EBADMSG;
-    /* A request with a fixed number of fds may not lack one. */
+    /* Each fd has to be there if the number of fds is fixed. */
     if (a.result == 0 && (fds_max == 1 || req->kind == BROKER_ATTACH) && fd_count != fds_max)
         return -EBADMSG;
     if (!body_valid(&a, req))

@@ -4,8 +4,8 @@
  * SOCK_SEQPACKET socket. A request names a thing, never a path. Both messages have a fixed size and
  * hold a struct that depends on the request's kind (requests.def). An answer may have read-only fds
  * beside it. Both ends are of one build, so a message of another version is refused, never
- * interpreted. The function that serves a request (req_*.c) and docs/privilege.md say why it is
- * safe. The checks here are pure functions over a message; thread: any.
+ * interpreted. For each request, docs/privilege.md and the function that serves it (req_*.c) say
+ * why it is safe. The checks here are pure functions over a message; thread: any.
  */
 #pragma once
 
@@ -13,15 +13,16 @@
 #include "broker_client/broker.h"
 #include "broker_client/tables.h"
 
-#define BROKER_WIRE_VERSION 10u      /* raised with each change of a struct here */
+#define BROKER_WIRE_VERSION 10u      /* to be raised with each change of a struct here */
 #define BROKER_NAME_MAX 255          /* bytes of a base name, or of an event's text */
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
-#define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
-#define BROKER_ATTACH_FDS 2u         /* the result's pipe, the memory file */
+/* Fds beside one message; more come in further messages. */
+#define BROKER_FDS_MAX 64
+#define BROKER_ATTACH_FDS 2u /* the pipe of the result, the memory file */
 #define BROKER_WAIT_STATUS_MAX 0xffff
 #define BROKER_PID_MAX 4194304  /* the kernel's PID_MAX_LIMIT */
-#define BROKER_HOLDER_BITS 24   /* of a process's number; above it: */
-#define BROKER_HOLDER_SOCKET 27 /* of the socket; between: socket_holder_flag */
+#define BROKER_HOLDER_BITS 24   /* bits of a process's number; above them: */
+#define BROKER_HOLDER_SOCKET 27 /* of the socket; the bits between: socket_holder_flag */
 #define BROKER_HOLDER_FLAGS ((1u << (BROKER_HOLDER_SOCKET - BROKER_HOLDER_BITS)) - 1)
 #define BROKER_HOLDERS_ITEMS 157
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
@@ -35,12 +36,12 @@ enum broker_request_kind {
     BROKER_KIND_END,
 };
 
-/* ---- the fields of requests: structs without padding; every `zero` is 0 ---- */
+/* ---- the fields of requests: structs without padding; each member `zero` is 0 ---- */
 
 struct no_fields {
     uint64_t zero;
 };
-/* A process. client_call() refuses requests that begin with a quarantined one. */
+/* Names a process. client_call() refuses a request that begins with a quarantined process. */
 struct target_fields {
     int32_t host_pid;
     uint32_t zero;
@@ -53,7 +54,7 @@ struct mapping_fields {
 };
 struct build_id_fields {
     struct target_fields target;
-    uint32_t n; /* bytes of the build-id; the others are zero */
+    uint32_t n; /* bytes of the build-id; the remaining ones are zero */
     uint8_t bytes[BROKER_BUILD_ID_MAX];
 };
 /* Strings end with a zero byte, and all bytes behind it are zero. */
@@ -69,7 +70,7 @@ struct container_fields {
     char id[BROKER_CONTAINER_ID_BYTES + 8]; /* a string of hex digits */
 };
 /* An event: enum event_kind, and its text (event/event_form.h) unless it has a row of its own.
- * @yields 1: its waits of virtual threads, by probes; for offcpu and lock alone. */
+ * @yields 1: samples waits of virtual threads, by probes; only for offcpu and lock. */
 struct event_fields {
     uint32_t kind, yields;
     char text[BROKER_NAME_MAX + 1];
@@ -78,7 +79,7 @@ struct sample_fields {
     uint64_t period; /* in the range of event_period_valid() */
     struct event_fields event;
 };
-/* Between 0 and BROKER_SETS_MAX-1. */
+/* Names a set, from 0 to BROKER_SETS_MAX-1. */
 struct set_fields {
     uint32_t set, zero;
 };
@@ -96,7 +97,7 @@ struct filter_fields {
 struct rings_fields {
     uint32_t first, zero; /* first: less than BROKER_CPUS_MAX */
 };
-/* Rows of the table, at most BROKER_TABLES_ROWS. */
+/* Names rows of the table, at most BROKER_TABLES_ROWS. */
 struct rows_fields {
     uint32_t first, end; /* end: index behind the last row */
 };
@@ -120,29 +121,30 @@ struct thread_fields {
 };
 struct sockets_fields {
     uint32_t count, zero;
-    uint64_t net_ns;                  /* as broker_socket_holders() takes it */
-    uint64_t keys[SOCKETS_ASKED_MAX]; /* nonzero up to @count, 0 behind */
+    uint64_t net_ns;                  /* the parameter of broker_socket_holders() */
+    uint64_t keys[SOCKETS_ASKED_MAX]; /* nonzero up to @count, then 0 */
 };
 struct probe_put_fields {
-    struct mapping_fields at; /* for BROKER_PROBED_AGENT: a process, start and end are 0 */
+    struct mapping_fields at; /* for BROKER_PROBED_AGENT it names a process alone: start and end are
+                               * 0 */
     struct broker_probes probes;
 };
 struct probe_drop_fields {
     int32_t host_pid;
     uint32_t program; /* enum broker_probed */
-    uint32_t which;   /* as broker_probe_drop() takes it */
+    uint32_t which;   /* the parameter of broker_probe_drop() */
     uint32_t zero;
 };
-/* One pass over threads. */
+/* Describes one pass over threads. */
 struct look_fields {
     struct looks_pass pass;
 };
 struct look_process_fields {
     int32_t host_pid;
-    uint32_t epoch; /* 0: stop */
+    uint32_t epoch; /* 0: ends the selection */
 };
 
-/* Threads of a process; those behind @count are 0. */
+/* Names threads of a process. Elements from @count on are 0. */
 struct peers_fields {
     struct target_fields target;
     uint32_t count, zero;
@@ -153,7 +155,7 @@ union broker_fields {
 #define REQUEST(number, id, name, type, answer, fds) struct type name;
 #include "broker_client/requests.def"
 #undef REQUEST
-    struct target_fields target; /* of requests that begin with one */
+    struct target_fields target; /* for requests that begin with one */
     struct mapping_fields mapping;
     uint8_t bytes[304];
 };
@@ -163,7 +165,7 @@ struct broker_request {
     uint32_t kind;    /* enum broker_request_kind */
     uint32_t seq;     /* returned in the answer */
     uint32_t zero;
-    union broker_fields fields; /* the bytes behind the struct of the kind are zero */
+    union broker_fields fields; /* bytes behind the struct of the kind are zero */
 };
 _Static_assert(sizeof(struct broker_request) == 16 + 304, "broker_request must have no padding");
 
@@ -179,7 +181,7 @@ struct set_answer {
     uint32_t set;
 };
 struct flush_answer {
-    uint32_t no, late; /* as broker_sample_flush() returns them */
+    uint32_t no, late; /* the results of broker_sample_flush() */
 };
 struct cgroup_answer {
     uint64_t cpu_limit; /* thousandths of a CPU; 0: none */
@@ -203,16 +205,17 @@ struct yields_answer {
     struct yields_counts counts;
 };
 
-/* The processes that hold the sockets of a request; sockets count from 0. */
+/* The processes that hold the sockets of a request. A socket's number is its index in the request.
+ */
 struct broker_holders {
     uint32_t told;  /* bit set of the sockets with all holders in @items, */
-    uint32_t many;  /* or, if set here too, with more than SOCKET_HOLDERS_MAX of them */
+    uint32_t many;  /* or, if also set here, with more than SOCKET_HOLDERS_MAX holders */
     uint32_t count; /* of @items */
     /* socket << BROKER_HOLDER_SOCKET | flags << BROKER_HOLDER_BITS | process */
     uint32_t items[BROKER_HOLDERS_ITEMS];
 };
 
-/* One for each thread of the request; the others are 0. */
+/* One element for each thread of the request; the others are 0. */
 struct peers_answer {
     struct waiting_peer threads[PEERS_MAX];
 };
@@ -235,7 +238,7 @@ struct broker_answer {
     uint32_t kind, seq; /* of the request */
     int32_t result;     /* 0, an outcome of broker.h, or -errno */
     uint32_t fd_count;  /* number of fds beside this message */
-    uint32_t more;      /* 1: another message with further fds follows */
+    uint32_t more;      /* 1: another message with further fds will follow */
     union broker_body body;
 };
 _Static_assert(sizeof(struct broker_answer) == 24 + 640, "broker_answer must have no padding");
@@ -243,20 +246,20 @@ _Static_assert(sizeof(struct broker_answer) == 24 + 640, "broker_answer must hav
 struct broker_request_info {
     const char *name;
     uint32_t fields_bytes; /* size of its struct */
-    uint32_t fds_max;      /* limit for a successful answer, over all its messages */
+    uint32_t fds_max;      /* most fds of a successful answer, over all its messages */
     bool of_target;        /* its fields begin with a struct target_fields */
 };
 
-/* Returns the row of request @kind; NULL: no such request. Static. */
+/* Returns the row of request @kind; NULL if there is no such request. Static. */
 const struct broker_request_info *broker_request_info(uint32_t kind);
 
-/* Checks the message @p of @n bytes and copies it. @ret is written for every message of the right
- * size, so that the answer can have its seq.
- * Return: 0. -EBADMSG: not a request of this version (size, version). -EOPNOTSUPP: no such request.
- * -EINVAL: a field is out of range, or a byte outside the request's struct is set. */
+/* Checks the message @p of @n bytes and copies it. Writes @ret for every message of the right size,
+ * because the answer needs its seq. Returns 0 or -errno. -EBADMSG: the size or version is wrong.
+ * -EOPNOTSUPP: there is no such request. -EINVAL: a field is out of range, or a byte outside the
+ * request's struct is set. */
 int broker_request_check(const void *p, size_t n, struct broker_request *ret, struct error *err);
 
 /* Checks the message @p of @n bytes with @fd_count fds beside it as an answer to @req. @fds_before:
- * number of fds in earlier messages. 0, or -EBADMSG. */
+ * number of fds in earlier messages. Returns 0 or -EBADMSG. */
 int broker_answer_check(const void *p, size_t n, size_t fd_count, const struct broker_request *req,
                         size_t fds_before, struct broker_answer *ret);

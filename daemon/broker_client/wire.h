@@ -6,16 +6,16 @@
 
 #include "base/error.h"
 
-/* Connects to the socket at @path. *ret_fd is the caller's. 0 or -errno with @err. */
+/* Connects to the socket at @path. *ret_fd is the caller's. Returns 0 or -errno with @err. */
 int wire_connect(const char *path, int *ret_fd, struct error *err);
 
-/* Sends @n bytes as one message with @fds beside it. 0; -EPIPE and similar if the peer is gone.
- * Blocks as the socket does (SO_SNDTIMEO: -EAGAIN). Never raises SIGPIPE. */
+/* Sends @n bytes as one message with @fds beside it. Returns 0, or -EPIPE and similar if the peer
+ * is gone. Blocks if the socket blocks (SO_SNDTIMEO: -EAGAIN). Never raises SIGPIPE. */
 int wire_send(int fd, const void *p, size_t n, const int *fds, size_t fd_count);
 
-/* Receives one message into @p. Return: the message's bytes, maybe more than @size (the rest is
- * dropped); 0 at the end of the connection; -errno. Up to @fds_max fds, close-on-exec, are put into
- * @ret_fds and are the caller's. With @fds_max 0 the kernel drops the peer's fds. -EBADMSG if fds
- * were lost. */
+/* Receives one message into @p. Returns the size of the message, 0 at the end of the connection, or
+ * -errno. The size may be more than @size; the rest is then dropped. Puts up to @fds_max fds,
+ * close-on-exec, into @ret_fds; they are the caller's. With @fds_max 0 the kernel drops the peer's
+ * fds. Returns -EBADMSG if fds were lost. */
 ssize_t wire_receive(int fd, void *p, size_t size, int *ret_fds, size_t fds_max,
                      size_t *ret_fd_count);
