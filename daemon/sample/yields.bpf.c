@@ -27,6 +27,7 @@ MAP(notes, ARRAY, YIELDS_NOTES, __u32, struct yields_note);
 
 struct yields_scratch {
     struct stack_scratch stack;
+    struct context_work context;
     struct yields_key key;
     struct lock_words lock;
     __u64 thread; /* JavaThread */
@@ -329,10 +330,10 @@ static __always_inline void take_frozen(struct yields_scratch *ys, struct unwind
 static __attribute__((noinline)) int write_records(struct yields_scratch *ys, __u32 sets)
 {
     struct stack_scratch *s = &ys->stack;
-    __u32 words = s->rec.user_count;
+    __u32 words = (__u32)s->rec.user_count + s->rec.context_count;
 
-    if (words > SAMPLE_USER_MAX)
-        words = SAMPLE_USER_MAX;
+    if (words > SAMPLE_USER_MAX + CONTEXT_WORDS)
+        words = SAMPLE_USER_MAX + CONTEXT_WORDS;
     UNWIND_LOOP
     for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
         bool asks = lock_sets & 1U << i;
@@ -358,6 +359,7 @@ static __attribute__((noinline)) int write_records(struct yields_scratch *ys, __
 static __always_inline void take_sample(struct yields_scratch *ys, struct unwind_process *t,
                                         __u32 sets)
 {
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
     struct sample_record *rec = &ys->stack.rec;
     __u64 took_ns;
 
@@ -367,6 +369,7 @@ static __always_inline void take_sample(struct yields_scratch *ys, struct unwind
         return;
     }
     take_frozen(ys, t);
+    take_context(&ys->stack, &ys->context, task, rec->user_count); /* it is on its carrier again */
     write_records(ys, sets);
     took_ns = bpf_ktime_get_ns() - rec->time_ns;
     count(STACK_TIME_NS, took_ns);

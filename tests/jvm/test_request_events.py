@@ -33,6 +33,7 @@ class RequestEvents(WithClasses):
     events = ("cpu,offcpu", "lock,alloc", "wall,malloc") # two JVMs at a time may sample four
     seconds = 1.5
     rates: dict[str, int] = {} # Hz of some of them
+    source: dict[str, str] = {} # parameter of each capture
     without_share = 0.01
 
     @classmethod
@@ -95,7 +96,7 @@ class RequestEvents(WithClasses):
     def capture(self, pid: int, events: str):
         """Samples a JVM. If the other JVM's test is behind, both together may have more events than one caller's captures can."""
         for _ in range(60):
-            answer = self.daemon.taken(pid=pid, seconds=self.seconds, by="operation", event=events, format="json",
+            answer = self.daemon.taken(pid=pid, seconds=self.seconds, by="operation", event=events, format="json", **self.source,
                                        **({"hz": self.rates[events]} if events in self.rates else {}))
             if answer.status != 429:
                 break
@@ -125,6 +126,11 @@ class RequestEvents(WithClasses):
         """A small heap: references are older than moves of their objects all the time."""
         self.events, self.rates, self.seconds, self.without_share = ("cpu",), {"cpu": 499}, 4, 0.03 # of some 100 samples
         side_by_side(self, lambda jdk: self.check(jdk, "-XX:+UseZGC"))
+
+    def test_virtual_threads(self):
+        """Waits without a carrier, by probes: their requests are read when they end."""
+        self.events, self.source, self.without_share = ("offcpu", "lock"), {"source": "probe"}, 0.2 # those that still wait at the end
+        self.check(25, how=("virtual",))
 
     def test_the_first_captures(self):
         """The JVM was not sampled before: flamed does not know yet which image of its process samples belong to."""

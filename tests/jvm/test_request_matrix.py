@@ -7,19 +7,37 @@ from test_request_events import RIGHT, WITHOUT, handler, RequestEvents as Events
 from test_thread_records import library
 
 RELEASES = (8, 11, 17, 21, 25, 26, 27)
+VIRTUAL = tuple(jdk for jdk in RELEASES if jdk >= 21)
 COLLECTORS = {
-    "G1": ("-XX:+UseG1GC",), "Parallel": ("-XX:+UseParallelGC",), "Serial": ("-XX:+UseSerialGC",), "ZGC": ("-XX:+UseZGC",),
-    "generational ZGC": ("-XX:+UseZGC", "-XX:+ZGenerational"), "Shenandoah": ("-XX:+UseShenandoahGC",), "compact": ("-XX:+UseCompactObjectHeaders",),
-    "uncompressed": ("-XX:-UseCompressedOops",),
+    "G1": ("-XX:+UseG1GC",), "Parallel": ("-XX:+UseParallelGC",), "Serial": ("-XX:+UseSerialGC",), "Shenandoah": ("-XX:+UseShenandoahGC",),
+    "ZGC": ("-XX:+UseZGC",), "generational ZGC": ("-XX:+UseZGC", "-XX:+ZGenerational"),
 }
-SINCE = {"ZGC": 17, "generational ZGC": 21, "Shenandoah": 11, "compact": 25}
+SINCE = {"ZGC": 17, "generational ZGC": 21, "Shenandoah": 17} # Debian's 11 has no Shenandoah
 UNTIL = {"generational ZGC": 21} # from 23 on it is the default
-ROWS = [(jdk, name) for jdk in RELEASES for name in COLLECTORS if SINCE.get(name, 0) <= jdk <= UNTIL.get(name, jdk)]
+
+
+def headers(jdk: int, collector: str) -> dict[str, tuple[str, ...]]:
+    """Returns the forms of objects' headers and references that a release has with a collector: name -> options."""
+    forms = {"": ("-XX:-UseCompactObjectHeaders",) if jdk >= 27 else ()}
+    if jdk >= 25:
+        forms["compact"] = ("-XX:+UseCompactObjectHeaders",)
+    if "ZGC" not in collector: # its references are never compressed
+        forms["uncompressed"] = (*forms[""], "-XX:-UseCompressedOops")
+    elif jdk < 27:
+        forms["uncompressed"] = ("-XX:-UseCompressedClassPointers",)
+    return forms
+
+
+ROWS = [(jdk, name, form) for jdk in RELEASES for name in COLLECTORS if SINCE.get(name, 0) <= jdk <= UNTIL.get(name, jdk) for form in headers(jdk, name)]
 ENOUGH, ENOUGH_ROUNDS = 10_000, 60
 ENOUGH_JDKS, ENOUGH_COLLECTORS = (17, 25), ("G1", "ZGC")
 EACH = 1000 # samples of each event in the other rows
 COPYING = ("Shenandoah",) # its copies make some samples unreadable
 EXPERIMENTAL = ("-XX:+UnlockExperimentalVMOptions",)
+
+
+def options(jdk: int, collector: str, form: str = "") -> tuple[str, ...]:
+    return (*EXPERIMENTAL, *COLLECTORS[collector], *headers(jdk, collector)[form])
 
 
 class RequestMatrix(Events):
@@ -29,16 +47,19 @@ class RequestMatrix(Events):
     test_zgc = None # the matrix has it
 
     def test_events(self):
-        for jdk, name in ROWS:
+        for jdk, name, form in ROWS:
             if jdk in paths.jdks(): # TenThousand has the others
-                with self.subTest(jdk=jdk, collector=name):
-                    self.check(jdk, *EXPERIMENTAL, *COLLECTORS[name])
+                with self.subTest(jdk=jdk, collector=name, form=form):
+                    self.check(jdk, *options(jdk, name, form))
 
     def test_virtual_threads(self):
-        for jdk in RELEASES:
-            if jdk >= 21:
-                with self.subTest(jdk=jdk):
-                    self.check(jdk, how=("virtual",))
+        """Waits without a carrier are sampled by probes; looks from outside read no request."""
+        for jdk in VIRTUAL:
+            with self.subTest(jdk=jdk):
+                self.events, self.source, self.without_share = ("cpu", "alloc", "malloc", "safepoint,nativelive"), {}, 0.01
+                self.check(jdk, how=("virtual",))
+                self.events, self.source, self.without_share = ("offcpu", "lock", "wall"), {"source": "probe"}, 0.05
+                self.check(jdk, how=("virtual",))
 
 
 class TenThousand(Events):
@@ -47,7 +68,7 @@ class TenThousand(Events):
     events = ("cpu,offcpu", "lock,alloc")
     seconds = 20
     rates = {"cpu,offcpu": 499}
-    test_events = test_zgc = test_the_first_captures = None # the others have them
+    test_events = test_zgc = test_virtual_threads = test_the_first_captures = None # the others have them
 
     def samples(self, capture: str, event: str) -> dict[str, int]:
         """Counts samples, and not their values as judge() does."""
@@ -62,9 +83,9 @@ class TenThousand(Events):
                     print("wrong:", stack["samples"], ";".join(frames))
         return counts
 
-    def count(self, jdk: int, collector: str, *how: str, enough: int = ENOUGH, share: float = 0.001) -> None:
+    def count(self, jdk: int, collector: str, *how: str, form: str = "", enough: int = ENOUGH, share: float = 0.001) -> None:
         total: dict[str, dict[str, int]] = {event: {"right": 0, "wrong": 0, "without": 0} for events in self.events for event in events.split(",")}
-        with self.java(jdk, *EXPERIMENTAL, *COLLECTORS[collector], how=("8", *how)) as java:
+        with self.java(jdk, *options(jdk, collector, form), how=("8", *how)) as java:
             self.ready(java.pid)
             for events in self.events:
                 for _ in range(ENOUGH_ROUNDS):
@@ -76,7 +97,7 @@ class TenThousand(Events):
                     if all(total[event]["right"] >= enough for event in events.split(",")):
                         break
         for event, counts in total.items():
-            print(f"| {how[0][-20:] if how else 'heap'} | {event} | {jdk} | {collector} | " + " | ".join(str(n) for n in counts.values()) + " |", flush=True)
+            print(f"| {how[0][-20:] if how else 'heap'} | {event} | {jdk} | {collector} {form} | " + " | ".join(str(n) for n in counts.values()) + " |", flush=True)
         for event, counts in total.items():
             self.assertGreaterEqual(counts["right"], enough, (event, counts))
             self.assertEqual(counts["wrong"], 0, (event, counts))
@@ -95,9 +116,16 @@ class TenThousand(Events):
                     self.count(jdk, collector)
 
     def test_each_release(self):
-        for jdk, name in ROWS:
-            with self.subTest(jdk=jdk, collector=name):
-                self.count(jdk, name, enough=EACH, share=0.02 if name in COPYING else 0.001)
+        for jdk, name, form in ROWS:
+            with self.subTest(jdk=jdk, collector=name, form=form):
+                self.count(jdk, name, form=form, enough=EACH, share=0.02 if name in COPYING else 0.001)
+
+    def test_of_virtual_threads(self):
+        for jdk in VIRTUAL:
+            for events, source in ((("cpu,alloc",), {}), (("offcpu", "lock"), {"source": "probe"})):
+                with self.subTest(jdk=jdk, events=events):
+                    self.events, self.source = events, source
+                    self.count(jdk, "G1", "virtual", enough=EACH)
 
 
 del Events # otherwise it is run, too
