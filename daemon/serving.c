@@ -448,6 +448,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     engine_opts.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (engine_opts.proc_fd < 0)
         return error_errno(err, "cannot open /proc");
+    proc_owner_use_mounts(engine_opts.proc_fd);
     sandbox_opts.proc_fd = engine_opts.proc_fd;
     r = peers_open(engine_opts.proc_fd, USERS_GROUP, &serve_opts.peers);
     if (r < 0)

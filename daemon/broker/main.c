@@ -141,6 +141,7 @@ static int run_connected(const struct options *o, struct error *err)
         s.options.bpf_only = o->bpf_only;
         s.parent = getppid();
         server_probe(&s);
+        proc_owner_use_mounts(s.proc_fd);
         start_launcher(o, &s);
         file_openers_start(&s, opener_look_answer);
         open_pins(&s);
@@ -176,6 +177,7 @@ static int run_listening(const struct options *o, struct error *err)
     if (r < 0)
         return r;
     server_probe(&s);
+    proc_owner_use_mounts(s.proc_fd);
     start_launcher(o, &s);
     file_openers_start(&s, opener_look_answer);
     open_pins(&s);

@@ -5,54 +5,6 @@
 #include "base/cleanup.h"
 #include "broker/target/cgroup_files.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <sys/stat.h>
-
-/* Returns true for the name of a user's service. All cgroups below it belong to the user, even
- * those that root owns. */
-static bool is_users(struct span part)
-{
-    return span_starts_with(part, "user@") && span_ends_with(part, ".service");
-}
-
-/* Returns true if only root can make folders in the cgroup @fd. */
-static bool is_roots(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH));
-}
-
-/* Returns the length of the first part of @path (below the cgroup @fd) that root made: folders of
- * root in folders of root. */
-static size_t made_by_root(int fd, struct span path)
-{
-    _cleanup_close_ int at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct span rest = path, part;
-    size_t made = 0;
-
-    while (at >= 0 && span_take_until(&rest, '/', &part)) {
-        char name[NAME_MAX + 1];
-        int next;
-
-        if (part.n == 0)
-            continue;
-        if (part.n >= sizeof(name) || !is_roots(at))
-            break;
-        span_copy(part, name, sizeof(name));
-        next = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (next < 0)
-            break;
-        close_fd(at);
-        at = next;
-        made = (size_t)(part.p + part.n - path.p);
-        if (is_users(part))
-            break;
-    }
-    return made;
-}
-
 static void add_line(struct buf *out, const struct cgroup_line *line, struct span path)
 {
     buf_printf(out, "%ju:", (uintmax_t)line->hierarchy);
@@ -74,8 +26,10 @@ void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf 
         struct span path = line.path, below;
 
         path.n = 0;
-        if (cgroup_open_mount(s, &line, &below, &mount) == 0)
-            path.n = (size_t)(below.p - line.path.p) + made_by_root(mount, below);
+        if (cgroup_open_mount(s, &line, &below, &mount) == 0) {
+            cgroup_cut_to_root(mount, &below);
+            path.n = (size_t)(below.p + below.n - line.path.p);
+        }
         add_line(out, &line, path);
     }
 }

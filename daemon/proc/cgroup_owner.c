@@ -5,11 +5,63 @@
  * the owner of another user's container.
  */
 #include "base/ascii.h"
+#include "base/cleanup.h"
 #include "base/shares.h"
+#include "proc/cgroup_folders.h"
 #include "proc/container_cgroup.h"
-#include "proc/proc.h"
 
-#define CGROUP_MAX_BYTES ((size_t)64 << 10) /* 13 hierarchies, each path at its longest */
+#include <fcntl.h>
+
+#define CGROUP_MAX_BYTES ((size_t)64 << 10)  /* 13 hierarchies, each path at its longest */
+#define UID_MAP_MAX_BYTES ((size_t)16 << 10) /* 340 ranges, as many as the kernel takes */
+#define USERS_OF_NAMESPACE UINT32_MAX
+
+/* Hierarchies: 12 controllers of version 1, systemd's, version 2, and some that are named. */
+#define MOUNTS_MAX 24
+static struct {
+    uint64_t hierarchy;
+    int fd;
+} mounts[MOUNTS_MAX];
+static size_t mount_count;
+
+/* Opens the folder where the hierarchy of @line is mounted as a whole. Return: -1 if it is not. */
+static int open_mount(struct span mountinfo, struct cgroup_line line)
+{
+    struct mountinfo m;
+    struct span path;
+
+    line.path = SPAN("/");
+    while (mountinfo_take(&mountinfo, &m)) {
+        char point[256];
+
+        if (m.point.n >= sizeof(point) || !cgroup_is_mounted(&m, &line, &path) || path.n == 0)
+            continue;
+        span_copy(m.point, point, sizeof(point));
+        return open(point, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    return -1;
+}
+
+void proc_owner_use_mounts(int proc_fd)
+{
+    _cleanup_buf_ struct buf cgroup = BUF_UPTO(CGROUP_MAX_BYTES);
+    _cleanup_buf_ struct buf mountinfo = BUF_UPTO(MOUNTINFO_MAX_BYTES);
+    struct cgroup_line line;
+    struct span rest;
+
+    if (buf_read_at(&cgroup, proc_fd, "self/cgroup") < 0 ||
+        buf_read_at(&mountinfo, proc_fd, "self/mountinfo") < 0)
+        return;
+    rest = buf_span(&cgroup);
+    while (mount_count < MOUNTS_MAX && cgroup_take_line(&rest, &line)) {
+        int fd = open_mount(buf_span(&mountinfo), line);
+
+        if (fd < 0)
+            continue;
+        mounts[mount_count].hierarchy = line.hierarchy;
+        mounts[mount_count++].fd = fd;
+    }
+}
 
 /* Returns the first run of 64 hexadecimal digits; empty if there is none. */
 static struct span container_id(struct span text)
@@ -33,7 +85,8 @@ static bool is_of_user(struct span part)
 /* Beginnings of a cgroup's path, each down to one of its cgroups. */
 struct parts {
     struct span container; /* down to the outermost cgroup of a container; empty: no container */
-    struct span user;      /* down to the outermost cgroup of a user, outside of containers; empty:
+    struct span user;      /* down to the outermost cgroup of a user, outside of containers, or to
+                            * the outermost one in which others than root may make cgroups; empty:
                             * no user */
     struct span bare;      /* down to a cgroup that may be a container's, outside of the other two;
                             * empty: none */
@@ -80,6 +133,28 @@ static struct parts find_parts(struct span path)
     return p;
 }
 
+/* Finds the outermost cgroup in which others than root may make cgroups (rootless containers,
+ * Delegate=, a container's own user namespace). The names below it prove nothing. */
+static void find_others(const struct cgroup_line *line, struct parts *p)
+{
+    struct span found = p->container.n ? p->container : p->user, path = line->path;
+
+    if (span_starts_with(path, "/.."))
+        return; /* outside of our cgroup namespace */
+    if (found.n)
+        path = (struct span){ found.p, span_rfind(found, '/') };
+    path.n = cgroup_levels(path);
+    for (size_t i = 0; i < mount_count; i++) {
+        if (mounts[i].hierarchy != line->hierarchy || !cgroup_cut_to_root(mounts[i].fd, &path))
+            continue;
+        p->container = SPAN_NULL;
+        p->user = path;
+        if (p->bare.n > path.n)
+            p->bare = SPAN_NULL;
+        return;
+    }
+}
+
 /* Returns the parts of all lines. A container's part begins at the root: outside of containers a
  * process could make a cgroup with any id below its own. */
 static struct parts find_all(struct span cgroup)
@@ -90,6 +165,7 @@ static struct parts find_all(struct span cgroup)
     while (cgroup_take_line(&cgroup, &line)) {
         struct parts p = find_parts(line.path);
 
+        find_others(&line, &p);
         if (!all.container.n)
             all.container = p.container;
         if (p.user.n)
@@ -144,6 +220,22 @@ static bool is_there(int proc_fd, const struct proc_id *id)
            (!id->start_ticks || start_ticks == id->start_ticks);
 }
 
+/* Gets the user that counts: a user who has many numbers of others (subuid) has them in user
+ * namespaces, so all users of those count as one. 0 or -errno. */
+static int read_user(int proc_fd, int32_t host_pid, uint32_t uid, uint32_t *ret)
+{
+    _cleanup_buf_ struct buf text = BUF_UPTO(UID_MAP_MAX_BYTES);
+    char name[32];
+    int r;
+
+    snprintf(name, sizeof(name), "%d/uid_map", host_pid);
+    r = buf_read_at(&text, proc_fd, name);
+    if (r < 0 && r != -ENOENT) /* a kernel without user namespaces has no such file */
+        return r;
+    *ret = r < 0 || id_map_is_identity(buf_span(&text)) ? uid : USERS_OF_NAMESPACE;
+    return 0;
+}
+
 uint64_t proc_owner(int proc_fd, const struct proc_id *id)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(CGROUP_MAX_BYTES);
@@ -151,6 +243,7 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
     struct parts parts;
     struct span whole;
     char name[32];
+    uint32_t uid = 0;
     int r;
 
     if (proc_fd < 0)
@@ -166,6 +259,9 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
     /* A bare name counts in a pid namespace below flamed's, like in container_parse(). */
     if (parts.bare.n && status.ns_depth != 1)
         whole = parts.bare;
+    r = whole.n ? 0 : read_user(proc_fd, id->host_pid, status.uid, &uid);
+    if (r < 0)
+        return OWNER_FOREIGN;
     /* After a process has ended, its number would be that of the next process with its pid. A
      * zombie has lost its cgroup of version 1. */
     if (!is_there(proc_fd, id) || (!whole.n && (status.state == 'Z' || status.state == 'X')))
@@ -173,6 +269,6 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
     if (whole.n)
         return number(CONTAINER_OR_USER, whole, 0, 0);
     if (status.uid != 0)
-        return number(USER_IN_CGROUP, down_to_unit(cgroup_path(buf_span(&text))), status.uid, 0);
+        return number(USER_IN_CGROUP, down_to_unit(cgroup_path(buf_span(&text))), uid, 0);
     return number(PROCESS, SPAN_NULL, (uint64_t)id->host_pid, id->start_ticks);
 }

@@ -233,15 +233,19 @@ int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);
  * a pidfd that the caller owns, PROC_GONE, or -errno. */
 int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);
 
-/* Returns the owner of a process, never 0. All processes of a container have one owner. Outside of
- * containers, a user has one owner for each service, and one for all sessions. Each process of root
- * has its own owner. If @proc_fd is -1, every process has its own. Returns OWNER_FOREIGN
- * (base/shares.h) if the process has ended, or if its cgroup or status cannot be read whole. Reads
- * both, then compares the start time, unless that of @id is 0. */
+/* Returns the owner of a process, never 0. All processes of a container have one owner, and so have
+ * all below a cgroup in which others than root may make cgroups. Outside of both, a user has one
+ * owner for each service, and one for all sessions. Each process of root has its own owner. If
+ * @proc_fd is -1, every process has its own. Returns OWNER_FOREIGN (base/shares.h) if the process
+ * has ended, or if a file of it cannot be read whole. Reads these files, then compares the start
+ * time, unless that of @id is 0. */
 uint64_t proc_owner(int proc_fd, const struct proc_id *id);
 /* Makes proc_owner() use the key @shared, so that its numbers mean the same in another program.
  * Call it before the first proc_owner(). */
 void proc_owner_use_key(const struct fingerprint_key *shared);
+/* Makes proc_owner() look who owns the cgroups of processes, where this program sees the mounts of
+ * their hierarchies. Call it before the first proc_owner(). */
+void proc_owner_use_mounts(int proc_fd);
 
 /* One mount of /proc/PID/mountinfo. Spans point into the text; point and source keep the kernel's
  * escapes. */

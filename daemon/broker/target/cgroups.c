@@ -10,40 +10,6 @@
 #define CPU_MAX_BYTES 128 /* of cpu.max, and of a file with one number */
 #define MILLI 1000
 
-/* Returns true if the hierarchy of @line is mounted at @m. */
-static bool is_of(const struct mountinfo *m, const struct cgroup_line *line)
-{
-    struct span rest = line->controllers, one;
-
-    if (line->hierarchy == 0)
-        return span_eq_str(m->type, "cgroup2");
-    if (!span_eq_str(m->type, "cgroup") || rest.n == 0)
-        return false;
-    while (span_take_until(&rest, ',', &one)) {
-        char name[64];
-
-        if (one.n >= sizeof(name))
-            return false;
-        span_copy(one, name, sizeof(name));
-        if (!mountinfo_has(m, name))
-            return false;
-    }
-    return true;
-}
-
-/* Cuts @root, the mounted part of the hierarchy, off the start of @path. False: @path is not below
- * it. */
-static bool cut_root(struct span root, struct span *path)
-{
-    if (span_eq_str(root, "/"))
-        return true;
-    if (root.n > path->n || memcmp(root.p, path->p, root.n) != 0 ||
-        (root.n < path->n && path->p[root.n] != '/'))
-        return false;
-    *path = span_from(*path, root.n);
-    return true;
-}
-
 static int open_at(const struct server *s, const struct mountinfo *m, int *ret_fd)
 {
     char path[PATH_MAX];
@@ -70,9 +36,9 @@ int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, st
         return -ENOENT;
     rest = buf_span(&text);
     while (mountinfo_take(&rest, &m)) {
-        struct span path = line->path;
+        struct span path;
 
-        if (is_of(&m, line) && cut_root(m.root, &path) && open_at(s, &m, ret_fd) == 0) {
+        if (cgroup_is_mounted(&m, line, &path) && open_at(s, &m, ret_fd) == 0) {
             *ret_path = path;
             return 0;
         }
@@ -94,24 +60,12 @@ static bool any_above(int mount_fd, char *folder, cgroup_fn fn, void *cookie)
     return true;
 }
 
-/* Returns the length of the first CGROUP_LEVELS_MAX levels of @path; path.n: it has no more. */
-static size_t cut_levels(struct span path)
-{
-    size_t levels = 0;
-
-    for (size_t i = 0; i < path.n; i++) {
-        if (path.p[i] == '/' && levels++ == CGROUP_LEVELS_MAX)
-            return i;
-    }
-    return path.n;
-}
-
 bool cgroup_is_too_deep(struct span cgroup)
 {
     struct cgroup_line line;
 
     while (cgroup_take_line(&cgroup, &line)) {
-        if (cut_levels(line.path) < line.path.n)
+        if (cgroup_levels(line.path) < line.path.n)
             return true;
     }
     return false;
@@ -130,7 +84,7 @@ bool cgroup_any(const struct server *s, struct span cgroup, const char *controll
         if ((line.hierarchy != 0 && !cgroup_has(&line, controller)) ||
             cgroup_open_mount(s, &line, &path, &mount) < 0)
             continue;
-        path.n = cut_levels(path);
+        path.n = cgroup_levels(path);
         if (path.n + 1 >= sizeof(folder))
             continue;
         if (path.n > 1)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "broker/target/target.h"
+#include "proc/cgroup_folders.h"
 
 /* Opens the folder (O_PATH) where @line's hierarchy is mounted. *ret_path is the part of the line's
  * path below that. -ENOENT: the hierarchy is not mounted, or the path leads outside of the mounted
@@ -17,10 +18,8 @@ int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, st
  * others than root could have made. */
 void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf *out);
 
-/* Levels of a path that are inspected: the uppermost ones. Their limits also apply to all levels
- * below. */
-#define CGROUP_LEVELS_MAX 64
-/* Returns true if a path of @cgroup (the text of /proc/PID/cgroup) has more levels. */
+/* Returns true if a path of @cgroup (the text of /proc/PID/cgroup) has more than CGROUP_LEVELS_MAX
+ * levels. The limits of those also apply to all levels below. */
 bool cgroup_is_too_deep(struct span cgroup);
 
 /* Visits the cgroup @folder below @mount_fd. */
