@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The porter becomes the target, for good, while it is still outside of the container's pid
- * namespace: nothing in the container can see, trace or signal it. Each step is where it is because
- * of the next:
+ * The porter becomes the target, without a way back. It is then still outside of the container's
+ * pid namespace, so no process in the container can see, trace or signal it. The reasons for the
+ * order of the steps:
  *
- * - setgroups before the user namespace is joined, where it may be forbidden (setgroups=deny).
- * - setns by pidfd: what was pinned, or nothing. The user namespace last, since some of the others
- *   may belong to one around it. The pid namespace holds for children only.
- * - chroot, as the target's root is not its mount namespace's where it is chroot'ed; with the
- * rights of its user namespace, as file systems of its own may ask for.
- * - seccomp before the change of user, which makes it the equal of others.
+ * - setgroups before the user namespace is joined, because that may forbid setgroups
+ *   (setgroups=deny).
+ * - setns by pidfd: it joins the pinned process or fails. The user namespace comes last, since some
+ *   of the others may belong to one around it. The pid namespace affects only children.
+ * - chroot, because a chrooted target has another root than its mount namespace. It runs with the
+ *   rights of the target's user namespace, which some file systems require.
+ * - seccomp before the change of user: from then on, other processes have the same user.
  * - setresgid and setresuid: all three ids, so that there is no way back.
  * - No capability in any set: a target that runs as root must be able to read /proc/<us>.
  *
- * Not dumpable all the time, and executed in the host's user namespace, so that where the target
- * shares our pid namespace only CAP_SYS_PTRACE of the host reaches it.
+ * The porter is never dumpable, and it was executed in the host's user namespace. So even if the
+ * target shares flamed's pid namespace, tracing the porter takes CAP_SYS_PTRACE on the host.
  */
 #include "helper/become.h"
 
@@ -39,14 +40,14 @@ int drop_capabilities(uint32_t keep)
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct sets[2] = { { .effective = keep, .permitted = keep }, { 0 } };
 
-    /* not allowed everywhere, and redundant under no_new_privs */
+    /* fails in some places, and no_new_privs makes it redundant */
     for (unsigned cap = 0; cap < CAPABILITIES_MAX; cap++)
         raw2(SYS_prctl, PR_CAPBSET_DROP, cap);
     raw5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     return (int)raw2(SYS_capset, &head, sets);
 }
 
-/* Restores what a change of credentials resets. */
+/* Restores the settings that a change of credentials resets. */
 static void keep_private(void)
 {
     raw2(SYS_prctl, PR_SET_DUMPABLE, 0);
@@ -82,8 +83,8 @@ static int enter_root(void)
 }
 
 /* Installs the porter's filter. It also bounds the filters that the porter installs later
- * (inside.c). No call opens an existing file: in flamed's cgroup a device of the host could be
- * opened. */
+ * (inside.c). No allowed call opens an existing file: in flamed's cgroup that could be a device of
+ * the host. */
 static int confine_porter(const struct attach *a)
 {
     const struct call_rule rules[] = {
@@ -120,7 +121,7 @@ static int confine_porter(const struct attach *a)
         CALL(unlinkat),
         CALL(wait4),
         CALL(write),
-        /* last, and for a copy only: creates a file, never opens an existing one */
+        /* only for copies, hence last; creates a file and never opens an existing one */
         CALL_WITH(openat, 2, COPY_FLAGS),
     };
     uint16_t count = sizeof(rules) / sizeof(rules[0]);
@@ -138,7 +139,7 @@ static int change_user(const struct attach_job *job)
     return (int)r;
 }
 
-/* Checks that the guard is alive: an earlier death would go unnoticed. */
+/* Checks that the guard is alive: if it died before, the porter got no signal. */
 static int check_guard(long guard)
 {
     return raw0(SYS_getppid) == guard ? 0 : -ESRCH;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside flamed-attach: the steps of one attach, in their order, and in which of its three
- * processes each runs. docs/threat-model.md says why they are three.
+ * Inside flamed-attach: the steps of one attach, in their order, and which of the three processes
+ * runs each of them. docs/threat-model.md says why there are three.
  *
  *   the guard    in the host's namespaces; may end the others, and lets them do some things once
  *   the porter   outside of the container's pid namespace, so that nothing in there reaches it
@@ -13,7 +13,7 @@
 
 #include "helper/job.h"
 
-#define ATTACH_FILES_MAX 16    /* descriptors of each */
+#define ATTACH_FILES_MAX 16    /* descriptors of each process */
 #define ATTACH_REQUEST_MAX 256 /* bytes of the talker's request to the JVM */
 
 struct attach {
@@ -26,8 +26,8 @@ struct attach {
     int jvm_fd;           /* the talker's socket to the JVM */
 };
 
-/* Forks the porter; the caller becomes the guard. Returns in the porter; in the guard on failure
- * only. */
+/* Forks the porter; the caller becomes the guard. Returns in the porter. In the guard, returns only
+ * on failure. */
 int guard_start(struct attach *a);
 
 /* Turns the porter into the target: its namespaces, root and user, without any capability. */
@@ -41,21 +41,21 @@ int go_inside(struct attach *a);
 /* Sends the request and reads the reply, in the talker. Sets result.reply and result.reply_n. */
 int talk_to_jvm(struct attach *a);
 
-#define JVM_SOCKET "/tmp/.java_pid" /* and its pid */
+#define JVM_SOCKET "/tmp/.java_pid" /* followed by the JVM's pid */
 
 /* Path of the agent's copy in the container. */
 #define COPY_PATH "/tmp/.flamed-agent-1.so"
 #define COPY_FLAGS (O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
 /* Copies the agent into the target's /tmp, owned by its user. Runs in the porter. */
 int copy_agent(void);
-/* Removes that copy. Runs in the porter. */
+/* Removes the copy of copy_agent(). Runs in the porter. */
 void copy_remove(void);
 
-/* Forbids to open or create files by Landlock, where available. Removing one stays
+/* Uses Landlock, if available, to forbid opening and creating files. Removing files stays
  * allowed. */
 void forbid_files(void);
 
-/* Drops every capability outside of the mask @keep. Return: 0 or -errno. */
+/* Drops every capability that is not in the mask @keep. Return: 0 or -errno. */
 int drop_capabilities(uint32_t keep);
 void write_result(const struct attach_result *result);
 /* Waits for @events on @fd until @deadline_ns. Return: 1 if they came, else 0. */
@@ -63,7 +63,7 @@ int wait_for(int fd, short events, uint64_t deadline_ns);
 /* Sleeps @ms milliseconds. */
 void pause_ms(uint64_t ms);
 
-/* Returns the time left until @deadline_ns, in ms; 0 if it has passed. */
+/* Returns the ms left until @deadline_ns; 0 if it has passed. */
 static inline uint64_t attach_deadline_left_ms(uint64_t deadline_ns, uint64_t now_ns)
 {
     return now_ns < deadline_ns ? (deadline_ns - now_ns) / 1000000 + 1 : 0;

@@ -22,7 +22,7 @@
 #define LOAD(field)                                                                                \
     (struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RETURN(what) (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, what)
-/* Continues if the loaded word equals @value, else skips @skip instructions. */
+/* Continues if the loaded word equals @value. Otherwise skips @skip instructions. */
 #define UNLESS_SKIP(value, skip)                                                                   \
     (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip)
 

@@ -11,7 +11,7 @@
 struct call_rule {
     uint32_t number;
     int16_t argument; /* index of the argument that must equal @value, or CALL_ANY */
-    uint16_t ask;     /* 1: the owner of the filter's listener decides */
+    uint16_t ask;     /* 1: the process with the filter's listener decides */
     uint32_t value;   /* lower 32 bits: the kernel reads all these arguments as int */
 };
 #define CALL(name)                                                                                 \
@@ -27,7 +27,7 @@ struct call_rule {
         SYS_##name, (index), 1, (uint32_t)(value)                                                  \
     }
 
-/* Installs a filter that allows @rules; any other call kills the process. Return: 0, or the
- * listener's descriptor if @listener, or -errno. */
+/* Installs a filter that allows @rules; any other call kills the process. Returns 0 (with @listener
+ * the listener's descriptor), or -errno. */
 int calls_allow(const struct call_rule *rules, uint16_t count, int listener);
 #define calls_allow_only(rules) calls_allow(rules, sizeof(rules) / sizeof((rules)[0]), 0)

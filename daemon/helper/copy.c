@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies the agent into the container's /tmp while it is loaded, for JVMs that a security module
- * keeps from loading memory files. The copy belongs to the target's user and is created by us or
- * not at all.
- * Its name is constant, so that the JVM's loader recognises a loaded agent. The 1 in it is
- * STREAM_VERSION.
+ * keeps from loading memory files. The copy belongs to the target's user. flamed-attach creates the
+ * file itself or fails. Its name is constant, so that the JVM's loader recognises a loaded agent.
+ * The 1 in it is STREAM_VERSION.
  */
 #include "helper/become.h"
 
@@ -37,7 +36,7 @@ int copy_agent(void)
     long fd;
     int r;
 
-    copy_remove(); /* left by a helper that was killed; another user's file stays */
+    copy_remove(); /* a killed helper may have left one; another user's file stays */
     fd = raw4(SYS_openat, AT_FDCWD, COPY_PATH, COPY_FLAGS, 0600);
     if (fd < 0)
         return (int)fd;

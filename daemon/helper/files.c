@@ -12,7 +12,7 @@
 #include <linux/landlock.h>
 #include <sys/syscall.h>
 
-/* Missing in older kernel headers. */
+/* Rights that older kernel headers lack. */
 #define TO_ASK_DEVICES (UINT64_C(1) << 15) /* LANDLOCK_ACCESS_FS_IOCTL_DEV: version 5 */
 #define TO_CUT (UINT64_C(1) << 14)         /* LANDLOCK_ACCESS_FS_TRUNCATE: version 3 */
 
@@ -35,7 +35,7 @@ void forbid_files(void)
     for (unsigned i = 0; rules == -EINVAL && i < sizeof(VERSIONS) / sizeof(VERSIONS[0]); i++)
         rules = raw3(SYS_landlock_create_ruleset, &VERSIONS[i], sizeof(VERSIONS[i]), 0);
     if (rules < 0)
-        return; /* no Landlock: only the filters of calls confine it */
+        return; /* without Landlock, only the filters of calls confine it */
     raw2(SYS_landlock_restrict_self, rules, 0);
     raw1(SYS_close, rules);
 }

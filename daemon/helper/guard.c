@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard: the process that the launcher started and waits for. It touches nothing of the
- * container, so no file system there can hold it. It sees to three things.
+ * The guard: the process that the launcher started and waits for. It uses no file of the container,
+ * so no file system there can block it. It has three tasks.
  *
  * - The porter forks once. Its filter of calls, which the talker inherits, asks the guard about
- *   fork. A tracer in the container that catches the talker at its first instruction could
+ *   each fork. A tracer in the container that catches the talker at its first instruction could
  *   otherwise fill flamed's cgroup with processes.
  * - The talker sends one request and writes one result, each of bounded size. The filter asks about
- *   these, too. The pages of what is written are charged to flamed. A tracer could otherwise write
- *   through the talker without end, and put the pages into pipes.
- * - The porter ends with it. The porter is another user by then, hence CAP_KILL.
+ *   these calls, too. Written pages are charged to flamed. A tracer could otherwise write through
+ *   the talker without end, and put the pages into pipes.
+ * - It ends the porter when it ends itself. The porter is another user by then, hence CAP_KILL.
  *
- * It closes the listener when all that was allowed is done: then the kernel refuses all of it.
+ * It closes the listener when the result is written or the porter has ended. From then on the
+ * kernel refuses all these calls.
  */
 #include "agent/raw.h"
 #include "helper/become.h"
@@ -66,14 +67,14 @@ static int receive_listener(int from)
     return *(const int *)(const void *)CMSG_DATA(c);
 }
 
-/* Calls that were allowed, each once: bits. */
+/* Bits for calls that have been allowed. Each is allowed once. */
 enum done {
     DONE_FORK = 1,
     DONE_REQUEST = 2,
     DONE_RESULT = 4,
 };
 
-/* Decides about the call @asked. Return: its bit if it is allowed, else 0. The arguments are the
+/* Decides about the call @asked. Returns its bit if it is allowed, else 0. The arguments are the
  * kernel's copy and cannot change. */
 static uint32_t judge(const struct seccomp_notif *asked, long porter, uint32_t done)
 {
@@ -90,7 +91,7 @@ static uint32_t judge(const struct seccomp_notif *asked, long porter, uint32_t d
     return done & bit ? 0 : bit;
 }
 
-/* Reads and answers one question. Return: the bit of the allowed call, or 0. */
+/* Reads and answers one request of the filter. Returns the bit of the allowed call, or 0. */
 static uint32_t answer_one(int listener, long porter, uint32_t done)
 {
     struct seccomp_notif asked = { 0 };
@@ -98,7 +99,7 @@ static uint32_t answer_one(int listener, long porter, uint32_t done)
     uint32_t bit;
 
     if (raw3(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) < 0)
-        return 0; /* who asked is gone */
+        return 0; /* the calling thread has ended */
     bit = judge(&asked, porter, done);
     answer.id = asked.id;
     if (bit)
@@ -108,7 +109,8 @@ static uint32_t answer_one(int listener, long porter, uint32_t done)
     return raw3(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) < 0 ? 0 : bit;
 }
 
-/* Answers until a result is written or the porter, with the pidfd @porter_fd, has ended. */
+/* Answers requests until a result is written, or until the porter, with the pidfd @porter_fd, has
+ * ended. */
 static void answer_all(int listener, long porter, int porter_fd)
 {
     uint32_t done = 0;

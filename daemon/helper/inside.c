@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The porter forks the talker into the container's pid namespace, as the last step before talking.
- * From here on the container can see a process of ours, which has no rights by then. The porter
- * waits outside, kills the talker at the deadline, and removes the copy of the agent.
+ * From here on the container can see the talker, which has no rights any more. The porter waits
+ * outside, kills the talker at the deadline, and removes the copy of the agent.
  */
 #include "agent/raw.h"
 #include "helper/become.h"
@@ -18,8 +18,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define KILL_AFTER_NS UINT64_C(500000000) /* after the talker's own deadline */
-#define REAP_MS 200                       /* for an ended talker */
+#define KILL_AFTER_NS UINT64_C(500000000) /* time beyond the talker's own deadline */
+#define REAP_MS 200                       /* for a talker that has ended */
 
 static int send_to_guard(int guard_fd, int listener)
 {
@@ -37,19 +37,19 @@ static int send_to_guard(int guard_fd, int listener)
     return (int)raw3(SYS_sendmsg, guard_fd, &m, MSG_NOSIGNAL);
 }
 
-/* Installs the filter that the talker is born with. The guard decides about some calls (guard.c): a
- * tracer that stops the talker at its first instruction can fork and write no more than the talker
- * does. */
+/* Installs the filter that the talker starts with. The guard decides about some calls (guard.c). So
+ * even a tracer that stops the talker at its first instruction cannot fork, and can write no more
+ * than the talker. */
 static int confine_at_birth(const struct attach *a)
 {
     const struct call_rule rules[] = {
-        /* The porter's. */
+        /* calls of the porter */
         CALL_ASKED(clone, 0, CLONE_PIDFD | SIGCHLD),
         CALL_WITH(pidfd_send_signal, 1, SIGKILL),
         CALL_WITH(sendmsg, 0, a->guard_fd),
         CALL(unlinkat),
         CALL(wait4),
-        /* The talker's. */
+        /* calls of the talker */
         CALL(clock_gettime),
         CALL(close),
         CALL_WITH(connect, 0, a->jvm_fd),
@@ -109,7 +109,7 @@ static void clean_up(const struct attach *a)
         copy_remove();
 }
 
-/* The porter's end. */
+/* Runs the porter from the fork of the talker to its end. */
 __attribute__((noreturn)) static void wait_outside(struct attach *a, long talker, int pidfd)
 {
     int status = 0;
@@ -125,8 +125,8 @@ __attribute__((noreturn)) static void wait_outside(struct attach *a, long talker
         write_result(&a->result);
     }
     clean_up(a);
-    /* A tracer that never waits keeps the zombie. The porter does not stay for it; the launcher
-     * notes it. */
+    /* The talker stays a zombie if its tracer never waits for it. The porter does not wait for
+     * that; the launcher records it. */
     for (unsigned ms = 0; ms < REAP_MS; ms++) {
         if (raw4(SYS_wait4, talker, &status, WNOHANG, NULL) != 0)
             break;

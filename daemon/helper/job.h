@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Input and output of flamed-attach: one fixed-size struct each way, and the numbers of its only
- * descriptors. It becomes the target's user inside the target's container. The broker therefore
- * treats its result as foreign: bounded, checked, never trusted.
+ * descriptors. flamed-attach becomes the target's user inside the target's container. The broker
+ * therefore treats its result as foreign: bounded, checked, never trusted.
  */
 #pragma once
 
@@ -11,10 +11,9 @@
 #define ATTACH_MAGIC UINT32_C(0x54414c46) /* "FLAT" */
 #define ATTACH_VERSION UINT32_C(1)
 #define ATTACH_REPLY_MAX 3968
-#define ATTACH_DEADLINE_MS 30000u /* before it is killed: the JVM may be in a long collection */
+#define ATTACH_DEADLINE_MS 30000u /* time limit; a JVM may be in a long collection */
 #define ATTACH_MOUNTED_MS                                                                          \
-    10000u /* the same while a file system of ours is mounted in the                               \
-            * container */
+    10000u /* the limit while a file system of flamed is mounted in the container */
 
 enum attach_fd {                       /* 0, 1 and 2 are closed */
                  ATTACH_FD_RESULT = 3, /* pipe, to write */
@@ -32,11 +31,11 @@ enum attach_fd {                       /* 0, 1 and 2 are closed */
 enum attach_mode {
     ATTACH_LOAD = 0,    /* load the agent, which writes agent/stream.h */
     ATTACH_PERFMAP = 1, /* jcmd Compiler.perfmap into the memory file: since JDK 22 */
-    ATTACH_COPY = 2,    /* as LOAD, from a copy in the container's /tmp, where no memory file may be
-                         * loaded */
-    /* As LOAD, where neither may be loaded: agent and output are in a file system that is mounted
-     * over a folder of the container. The value is ATTACH_MOUNT plus the folder's index in
-     * ATTACH_MOUNT_FOLDERS. */
+    ATTACH_COPY = 2,    /* like LOAD, from a copy in the container's /tmp, where the JVM may load no
+                         * memory file */
+    /* Like LOAD, where the JVM may load neither of these. Agent and output are in a file system
+     * that is mounted over a folder of the container. The value is ATTACH_MOUNT plus the folder's
+     * index in ATTACH_MOUNT_FOLDERS. */
     ATTACH_MOUNT = 3,
     ATTACH_MODE_END = 6,
 };
@@ -52,7 +51,8 @@ enum attach_mode {
 #define ATTACH_MOUNT_STREAM "flamed-stream"
 _Static_assert(ATTACH_MOUNT + ATTACH_MOUNT_FOLDER_COUNT == ATTACH_MODE_END, "a mode for each");
 
-/* File systems that are mounted for one attach, as bits. Only if the configuration allows it. */
+/* File systems that are mounted for one attach, as bits. Zero unless the configuration allows it.
+ */
 enum attach_mounts {
     ATTACH_MOUNTS_TMP = 1,   /* over a /tmp on a read-only file system */
     ATTACH_MOUNTS_AGENT = 2, /* for ATTACH_MOUNT */
@@ -72,13 +72,13 @@ struct attach_job {
     uint32_t uid, gid;   /* effective ids in the target's user namespace */
     int32_t ns_pid;      /* the JVM's pid in its innermost namespace */
     uint32_t mode;       /* enum attach_mode */
-    uint32_t timeout_ms; /* after this time it gives up */
+    uint32_t timeout_ms; /* after this time flamed-attach gives up */
 };
 _Static_assert(sizeof(struct attach_job) == 32, "no padding");
 
-/* How far it came. */
+/* The step that flamed-attach has reached. */
 enum attach_step {
-    ATTACH_STEP_NONE = 0, /* it wrote nothing */
+    ATTACH_STEP_NONE = 0, /* flamed-attach wrote no result */
     ATTACH_STEP_JOB = 1,
     ATTACH_STEP_GROUPS = 2,
     ATTACH_STEP_NAMESPACES = 3,
@@ -88,7 +88,7 @@ enum attach_step {
     ATTACH_STEP_CAPABILITIES = 7,
     ATTACH_STEP_FILTER = 8,
     ATTACH_STEP_STATE = 9,    /* the JVM's state does not allow SIGQUIT */
-    ATTACH_STEP_TRIGGER = 10, /* file that makes a JVM listen */
+    ATTACH_STEP_TRIGGER = 10, /* the file that makes a JVM listen */
     ATTACH_STEP_SIGNAL = 11,
     ATTACH_STEP_LISTENER = 12, /* the JVM did not start to listen */
     ATTACH_STEP_SOCKET = 13,   /* the socket is not the JVM's */
@@ -97,10 +97,10 @@ enum attach_step {
     ATTACH_STEP_SEND = 16,
     ATTACH_STEP_REPLY = 17,
     ATTACH_STEP_DONE = 18,   /* there is a reply */
-    ATTACH_STEP_COPY = 19,   /* the agent could not be copied into its /tmp */
+    ATTACH_STEP_COPY = 19,   /* the agent could not be copied into the container's /tmp */
     ATTACH_STEP_KILLED = 20, /* the helper was killed at its deadline, or died */
-    ATTACH_STEP_MOUNT = 21,  /* no folder of the container to mount the agent over */
-    ATTACH_STEP_TMP = 22,    /* its /tmp could not be mounted over */
+    ATTACH_STEP_MOUNT = 21,  /* the agent could be mounted over no folder of the container */
+    ATTACH_STEP_TMP = 22,    /* no mount over the container's /tmp was possible */
     ATTACH_STEP_END,
 };
 

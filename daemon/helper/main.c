@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 
 #define CPU_SECONDS 2
-#define ADDRESSES_BYTES 1048576 /* no memory beyond its initial mappings */
+#define ADDRESSES_BYTES 1048576 /* only its initial mappings fit, no more memory */
 #define COPY_BYTES_MAX 65536    /* the agent has 14 KB */
 
 void write_result(const struct attach_result *result)

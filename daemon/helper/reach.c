@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The porter makes the JVM listen: the first half of the protocol of HotSpot's attach listener. All
- * names are fixed ones below the target's own root.
+ * names are fixed, and below the target's own root.
  *
  *   /tmp/.java_pidN     the JVM's socket; there since an earlier attach, or from the start
  *   /tmp/.attach_pidN   exists while SIGQUIT is sent: the JVM then listens, and prints no thread
@@ -33,7 +33,7 @@
 #define STATUS_MAX 65536
 #define POLL_FIRST_MS 1
 #define POLL_MOST_MS 100
-#define STALE_S 60 /* longer than any attach: its creator was killed */
+#define STALE_S 60 /* older than any attach takes: its creator was killed */
 
 static bool starts(const char *s, const char *with)
 {
@@ -44,8 +44,8 @@ static bool starts(const char *s, const char *with)
     return true;
 }
 
-/* Checks in the text of /proc/PID/status whether SIGQUIT may be sent. Return: 0; -EBUSY: stopped;
- * -ESRCH: dead; -ENOTSUP: not caught. */
+/* Decides by the text of /proc/PID/status whether SIGQUIT may be sent. Returns 0, -EBUSY if the
+ * process is stopped, -ESRCH if it is dead, or -ENOTSUP if it does not catch SIGQUIT. */
 static int judge_status(const char *text)
 {
     uint64_t caught = 0;
@@ -69,8 +69,8 @@ static int judge_status(const char *text)
     return caught >> (SIGQUIT - 1) & 1 ? 0 : -ENOTSUP;
 }
 
-/* Reads the status and judges it as judge_status(). Clears the text: the talker gets a copy of our
- * memory, which must hold nothing of the host's /proc. */
+/* Reads the status. Returns the result of judge_status(). Clears the text, because the talker gets
+ * a copy of this process's memory, which must hold nothing of the host's /proc. */
 static int check_state(void)
 {
     static char text[STATUS_MAX];
@@ -82,8 +82,8 @@ static int check_state(void)
 }
 
 /* Probes whether a process listens at @path, a socket of our user. A datagram socket cannot connect
- * to a stream socket, and the kernel says so only if the listener is alive. Return: 0; -ENOENT: no
- * socket, or no listener; -errno. */
+ * to a stream socket, and the kernel returns that error only if there is a listener. Returns 0,
+ * -ENOENT if there is no socket or no listener, or another -errno. */
 static int try_socket(struct attach *a, int probe_fd, const char *path)
 {
     struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -109,8 +109,8 @@ static int try_socket(struct attach *a, int probe_fd, const char *path)
     return r == -ECONNREFUSED ? -ENOENT : (int)r;
 }
 
-/* Whether @path was left by an attach that was killed. Such a file would keep us from sending
- * SIGQUIT, and the JVM may never have got one. */
+/* Returns whether a killed attach has left the file @path. Such a file would keep flamed-attach
+ * from sending SIGQUIT, and the JVM may never have got one. */
 static bool is_stale(const struct attach *a, const char *path)
 {
     struct timespec now = { 0 };
@@ -198,7 +198,7 @@ int reach_jvm(struct attach *a)
     if (probe_fd < 0)
         return probe_fd;
     r = try_socket(a, probe_fd, socket_path);
-    if (r == 0) /* it listens already: removes a file that a killed attach left */
+    if (r == 0) /* it listens already: remove the file of a killed attach, if any */
         raw3(SYS_unlinkat, AT_FDCWD, trigger_path, 0);
     else if (r == -ENOENT)
         r = make_it_listen(a, probe_fd, socket_path, trigger_path);

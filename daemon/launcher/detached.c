@@ -32,7 +32,7 @@ int detached_make(const char *source, const char *size, const char *mode, unsign
     return 0;
 }
 
-/* Changes the file system instead of its single mount: for kernels before 5.12. */
+/* Changes the file system instead of its only mount, for kernels before 5.12. */
 static int reconfigure(int fs)
 {
     return fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0 ||

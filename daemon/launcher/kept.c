@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* Whether the group has a process. Only while it has one is its number not reused. */
+/* Returns whether the group has a process. While it has one, its number is not reused. */
 static bool has_somebody(pid_t group)
 {
     return kill(-group, 0) == 0 || errno == EPERM;
@@ -31,7 +31,7 @@ void kept_note(struct kept *k, uint64_t owner, pid_t group)
     k->entry[k->count++].group = group;
 }
 
-/* Whether the group of entry @i still has a process. */
+/* Returns whether the group of entry @i still has a process. */
 static bool is_kept(struct kept *k, size_t i)
 {
     if (k->entry[i].child && waitpid(k->entry[i].group, NULL, WNOHANG) != 0)

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AGAIN_S 1 /* pause before a launcher that ended is restarted */
+#define AGAIN_S 1 /* pause before a launcher that ended is started again */
 
 struct running {
     pid_t pid; /* 0: free */
@@ -35,7 +35,7 @@ struct running {
     int32_t host_pid;
     uint64_t start_ticks, deadline_ns;
     struct turn turn;
-    struct mounter mounter; /* of the mounts in its container */
+    struct mounter mounter; /* has the mounts in the JVM's container */
 };
 
 struct launcher {
@@ -47,8 +47,9 @@ struct launcher {
     struct kept kept;
 };
 
-/* Writes a result for a helper that wrote none; after the helper's own it is second and ignored.
- * Never blocks: a process in the container may have filled the pipe. */
+/* Writes a result for a helper that wrote none. A second result is ignored, so this one has no
+ * effect after the helper's own. Never blocks: a process in the container may have filled the pipe.
+ */
 static void write_result(int fd, uint32_t step, int error)
 {
     static struct attach_result result;
@@ -64,7 +65,7 @@ static void write_result(int fd, uint32_t step, int error)
     (void)r; /* the reader may be gone */
 }
 
-/* In the child: places the descriptors, closes all others, and executes the program. */
+/* Runs in the child: places the descriptors, closes all others, and executes the program. */
 static int exec_helper(const struct launcher *l, const struct launcher_message *m, const int *fds)
 {
     char *argv[] = { (char *)"flamed-attach", NULL }, *envp[] = { NULL };
@@ -99,8 +100,8 @@ static bool is_running(const struct launcher *l, const struct launcher_message *
                       l->running[i].start_ticks == m->start_ticks);
 }
 
-/* Answers the broker, which waits for it. @file: the JVM's output file if one is mounted, else
- * -1. */
+/* Answers the broker, which waits for it. @file: the JVM's output file if it is mounted, else -1.
+ */
 static void answer(const struct launcher *l, const struct launcher_message *m, int file, int error)
 {
     struct launcher_answer a = { .serial = m->serial, .error = error };
@@ -140,9 +141,9 @@ static void forget(struct launcher *l, struct running *run, int error)
     *run = (struct running){ 0 };
 }
 
-/* Kills what remains of an attach. The guard leads a process group that no member can leave. A
- * member that the container stopped before it was bound to its parent does not die with it. The
- * guard is our child and not yet reaped, so the number is that of its group. */
+/* Kills what remains of an attach. The guard leads a process group that no member can leave. The
+ * members are not bound to the guard's life if the container stopped them too early. The guard is a
+ * child that is not yet reaped, so its number still names its group. */
 static void end_group(const struct running *run)
 {
     kill(-run->pid, SIGKILL);
@@ -160,8 +161,8 @@ static void end_now(struct launcher *l, struct running *run)
     forget(l, run, ETIMEDOUT);
 }
 
-/* Returns a slot for @owner, freed from another owner who has waited long if necessary; NULL: none
- * now. */
+/* Returns a slot for @owner. If necessary, ends an attach of another owner that has waited for
+ * long. Returns NULL if there is no slot now. */
 static struct running *take_place(struct launcher *l, uint64_t owner, uint64_t now)
 {
     struct turn turns[LAUNCHER_RUNNING_MAX];
@@ -176,7 +177,7 @@ static struct running *take_place(struct launcher *l, uint64_t owner, uint64_t n
     return &l->running[i];
 }
 
-/* Returns the errno that keeps @m from starting; 0: *ret is its slot. */
+/* Returns the errno that keeps @m from starting, or 0 with *ret, the slot. */
 static int obstacle(struct launcher *l, const struct launcher_message *m, uint64_t now,
                     struct running **ret, struct turn **ret_started)
 {
@@ -246,7 +247,7 @@ static void start_helper(struct launcher *l, struct launcher_message *m, int *fd
     };
 }
 
-/* Handles one message. False: the broker closed the connection. */
+/* Handles one message. Returns false if the broker closed the connection. */
 static bool take_message(struct launcher *l)
 {
     struct launcher_message m;
@@ -320,7 +321,7 @@ static void run(struct launcher *l)
     }
 }
 
-/* Whether the other end of @socket is closed. */
+/* Returns whether the other end of @socket is closed. */
 static bool hung_up(int socket)
 {
     struct pollfd p = { .fd = socket };
@@ -328,8 +329,8 @@ static bool hung_up(int socket)
     return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
 }
 
-/* Runs the launcher in a child and restarts it if it dies, by an attack of a container or a fault
- * of ours: the broker itself can start no process any more. The child's helpers die with it.
+/* Runs the launcher in a child and restarts it if it dies, by an attack of a container or an error
+ * of its own. The broker itself cannot start processes any more. The child's helpers die with it.
  * Returns when the broker has closed the connection. */
 static int keep_running(struct launcher *l)
 {

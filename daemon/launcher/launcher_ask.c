@@ -43,6 +43,6 @@ int launcher_take_answer(int fd, const struct launcher_message *m, int *ret_file
         close_fd(file);
         if (answer.serial == m->serial)
             return answer.error > 0 ? answer.error : -EPROTO;
-        /* a late answer to an earlier message */
+        /* skips late answers to earlier messages */
     }
 }

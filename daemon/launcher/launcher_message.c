@@ -8,7 +8,8 @@
 #define NAMESPACES                                                                                 \
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS |     \
      CLONE_NEWCGROUP | CLONE_NEWTIME)
-#define UNCHANGED UINT32_MAX /* setresuid() would keep root */
+/* Setresuid() would not change the id, so the process would stay root. */
+#define UNCHANGED UINT32_MAX
 
 int launcher_message_check(const struct launcher_message *m, size_t n, size_t fd_count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launcher as a systemd service: this unit has the rights to enter containers, so that the
- * broker's unit does not need them.
+ * The launcher as a systemd service: its unit has the right to enter containers, so the broker's
+ * unit does not need it.
  */
 #include "launcher/launcher.h"
 
@@ -59,8 +59,8 @@ static int accept_broker(int listen_fd)
     }
 }
 
-/* Stores a copy of @fd with systemd, which passes it to the next launcher if this one is killed:
- * the broker cannot connect twice. If storing fails, attaching ends with this launcher. */
+/* Stores a copy of @fd with systemd, which passes it to the next launcher if this one is killed.
+ * The broker cannot connect a second time. If storing fails, attaching ends with this launcher. */
 static void keep_over_restart(int fd)
 {
     static const char TEXT[] = "FDSTORE=1\nFDNAME=broker";
@@ -84,7 +84,7 @@ static void keep_over_restart(int fd)
         log_debug_errno(-errno, "systemd does not keep the connection to the broker");
 }
 
-/* Returns the previous launcher's connection if the broker still holds its end, else a new one. */
+/* Returns the previous launcher's connection if the broker's end is still open, else a new one. */
 static int take_connection(size_t passed)
 {
     struct pollfd p = { .fd = KEPT_FD };
@@ -112,7 +112,7 @@ int launcher_serve(bool mounts, struct error *err)
     fd = take_connection(passed);
     if (fd < 0)
         return error_code(err, fd, "cannot take a connection");
-    /* Keeps what a forked launcher has: its end of the connection. The next broker's connection
+    /* Keeps only the end of the connection, as in a forked launcher. The next broker's connection
      * waits in systemd's copy of the listening socket. */
     if (dup3(fd, SOCKET_FD, O_CLOEXEC) < 0)
         return error_errno(err, "cannot keep the connection");

@@ -22,7 +22,7 @@
 
 static const char FOLDERS[][8] = ATTACH_MOUNT_FOLDERS;
 
-/* Buffer for every read; one process, one thread. */
+/* Buffer for every read. The process has one thread. */
 static char text[MOUNTINFO_MAX_BYTES];
 
 static struct span read_info(int info_fd)
@@ -46,7 +46,7 @@ static bool find_mount(int info_fd, uint64_t id, struct mountinfo *ret)
     return false;
 }
 
-/* Finds the mount of @fd. *ret_root: @fd is its root. False: unknown. */
+/* Finds the mount of @fd. *ret_root: @fd is its root. Returns false if the mount is unknown. */
 static bool mount_of(int fd, uint64_t *ret_id, bool *ret_root)
 {
     struct statx st;
@@ -80,7 +80,7 @@ static int check_empty(int fd)
     char entries[1024];
     long n = syscall(SYS_getdents64, fd, entries, sizeof(entries));
 
-    /* the buffer has room for "." and ".." and for one more entry */
+    /* has room for ".", ".." and one more entry */
     for (long at = 0; at < n;) {
         const struct dirent64 *d = (const void *)(entries + at);
 
@@ -159,7 +159,7 @@ bool mount_point_is_in(int info_fd, int mount_fd, uint64_t in_mount)
 
 /* ---- mounts that an ended launcher left ---- */
 
-/* Whether @m is the mount @own, or one of a launcher that has ended. */
+/* Returns whether @m is the mount @own, or a mount of a launcher that has ended. */
 static bool is_left(int proc_fd, const struct mountinfo *m, const char *own)
 {
     struct span s = m->source;
@@ -174,7 +174,8 @@ static bool is_left(int proc_fd, const struct mountinfo *m, const char *own)
            proc_read_start(proc_fd, (int32_t)pid, &now_ticks) != 0 || now_ticks != start_ticks;
 }
 
-/* Unmounts the mount @id if it is topmost at the folder @name and belongs to our user. */
+/* Unmounts the mount @id if it is the topmost one at the folder @name and belongs to flamed's user.
+ */
 static void sweep_at(int root_fd, const char *name, uint64_t id)
 {
     _cleanup_close_ int fd = open_below(root_fd, name, O_PATH, 0);

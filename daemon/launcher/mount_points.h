@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides which folders of a container may be mounted over, and which mounts there are ours. Runs
- * in the mounter, inside the container's mount namespace; everything it reads there is untrusted.
- * @root_fd is the JVM's root, @info_fd its mountinfo in the host's /proc.
+ * Decides which folders of a container may be mounted over, and which mounts there are flamed's.
+ * Runs in the mounter, inside the container's mount namespace; everything it reads there is
+ * untrusted. @root_fd is the JVM's root, @info_fd its mountinfo in the host's /proc.
  */
 #pragma once
 
@@ -25,5 +25,6 @@ bool mount_point_is_in(int info_fd, int mount_fd, uint64_t in_mount);
  * mounts with the source @own (NULL: none), and those of launchers that have ended. @proc_fd:
  * the host's /proc. */
 void mount_points_sweep(int proc_fd, int root_fd, int info_fd, const char *own);
-/* Removes mounts of ended launchers in every mount namespace but our own. Joins each of them. */
+/* Removes mounts of ended launchers in every mount namespace but this process's own. Joins each of
+ * them. */
 void mount_points_sweep_all(int proc_fd);

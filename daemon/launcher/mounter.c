@@ -21,7 +21,7 @@
 #define SWEEP_ALL_MS 5000
 #define KEEP_MAX 10
 
-/* the host's /proc, open as long as the launcher lives */
+/* the host's /proc; stays open as long as the launcher lives */
 static int host_proc = -1;
 
 /* The child's report, written once. */
@@ -33,7 +33,7 @@ struct report {
 struct job {
     const struct mounts *mounts;
     int target_fd, root_fd, info_fd;
-    int report_fd, hold_fd; /* -1: only take away */
+    int report_fd, hold_fd; /* -1: only remove mounts */
     uint32_t timeout_ms;
     const char *left; /* also remove mounts with this source; NULL: none */
 };
@@ -45,7 +45,7 @@ static int compare(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Closes all descriptors but @keep. */
+/* Closes all descriptors that are not in @keep. */
 static void keep_only(int *keep, size_t n)
 {
     unsigned next = 0;
@@ -69,7 +69,7 @@ static int over(int mount_fd, int folder_fd)
                : 0;
 }
 
-/* Unmounts by our own descriptor: the path may name another mount by now. */
+/* Unmounts by this process's descriptor, because the path may name another mount by now. */
 static int away(int mount_fd)
 {
     if (mount_fd < 0)
@@ -79,8 +79,8 @@ static int away(int mount_fd)
     return 0;
 }
 
-/* Mounts over @folder_fd, which was checked before. Unmounts at once if the mount ended up
- * elsewhere or is shared: the mounts changed since the check. */
+/* Mounts over @folder_fd, which was checked before. If the mounts changed since the check, the
+ * mount may be in another place or shared. Then unmounts it at once. */
 static int mount_at(const struct job *j, int mount_fd, int folder_fd, uint64_t in_mount)
 {
     int r = over(mount_fd, folder_fd);
@@ -113,7 +113,7 @@ static int mount_agent(const struct job *j, uint32_t *ret_folder)
         r = mount_point_open_folder(j->root_fd, j->info_fd, i, &folder, &in_mount);
         if (r < 0)
             continue;
-        /* no second try: a mount that was removed cannot be mounted again */
+        /* no second folder: a mount that was removed cannot be mounted again */
         r = mount_at(j, j->mounts->agent, folder, in_mount);
         if (r < 0)
             return r;
@@ -129,7 +129,7 @@ static int mount_agent(const struct job *j, uint32_t *ret_folder)
     return r;
 }
 
-/* Removes all mounts; the output's goes with the agent's. */
+/* Removes all mounts. The mount of the output is removed with the agent's. */
 static int all_away(const struct job *j)
 {
     int r = away(j->mounts->agent), s = away(j->mounts->tmp);
@@ -145,14 +145,14 @@ static void tell(const struct job *j, int r, uint32_t step, uint32_t folder)
     (void)n; /* the reader may be gone; then poll() returns at once, too */
 }
 
-/* Runs in the child. Return: the exit status, 0 if no mount is left. */
+/* Runs in the child. Returns the exit status: 0 if no mount is left. */
 static int child(const struct job *j)
 {
     struct pollfd p = { .fd = j->hold_fd, .events = POLLIN };
     uint32_t step = ATTACH_STEP_NAMESPACES, folder = 0;
     int r = setns(j->target_fd, CLONE_NEWNS) < 0 ? -errno : 0;
 
-    if (r == 0) /* left by a mounter that was killed */
+    if (r == 0) /* removes mounts of a mounter that was killed */
         mount_points_sweep(host_proc, j->root_fd, j->info_fd, j->left);
     if (!j->mounts)
         return r == 0 ? 0 : 1;
@@ -202,7 +202,8 @@ static bool ended_within(int pidfd, int ms)
     return poll(&p, 1, ms) > 0;
 }
 
-/* Waits for a child that does not wait for others, and kills it after @ms. True: it succeeded. */
+/* Waits for a child that waits for no other process, and kills it after @ms. Returns true if it
+ * succeeded. */
 static bool child_done(pid_t pid, int pidfd, int ms)
 {
     int status = 0;

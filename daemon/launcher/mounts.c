@@ -35,7 +35,7 @@ static int write_agent(int root)
     return fd < 0 ? -errno : memfd_write(fd, agent.p, agent.n);
 }
 
-/* Makes a file system with the agent of this build and a folder for the output. It becomes
+/* Makes a file system with the agent of this build and a folder for the output. At the end makes it
  * read-only, which requires that no file in it is open for writing. */
 static int make_agent(const char *source, int *ret_root)
 {
@@ -53,8 +53,8 @@ static int make_agent(const char *source, int *ret_root)
     return r;
 }
 
-/* Makes the file system with the JVM's output file. @paid: allocates its pages now, charged to us.
- * Only we may write to its folder. */
+/* Makes the file system with the JVM's output file. @paid: allocates its pages now, so that they
+ * are charged to flamed. Only flamed may write to the file's folder. */
 static int make_stream(const char *source, int template_fd, bool paid, uint32_t uid, uint32_t gid,
                        int *ret_root, int *ret_file)
 {

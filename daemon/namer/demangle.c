@@ -6,7 +6,7 @@
 
 /*
  * The library's callback forms pass the text on piece by piece and allocate nothing for C++. When
- * the text gets too long, longjmp() leaves them, because they cannot be stopped otherwise.
+ * the text gets too long, longjmp() leaves the library, because there is no other way to stop it.
  */
 struct demangled {
     char *text; /* [DEMANGLED_MAX] */
@@ -19,7 +19,7 @@ static void demangle_piece(const char *piece, size_t n, void *opaque)
     struct demangled *d = opaque;
 
     if (!n)
-        return; /* of NULL */
+        return; /* an empty piece may be NULL */
     if (n > DEMANGLED_MAX - d->n)
         longjmp(d->too_long, 1);
     memcpy(d->text + d->n, piece, n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "namer/mangled.h"
 
-/* "name.cold", "name.constprop.0", "name.part.1.lto_priv.2": the name ends before the first suffix.
- * Each suffix is searched once, at its first place. */
+/* In "name.cold", "name.constprop.0" and "name.part.1.lto_priv.2" the name ends before the first
+ * suffix. Searches each suffix once, for its first place. */
 struct span symbol_without_clone(struct span symbol)
 {
     static const char *const SUFFIXES[] = { ".cold", ".constprop", ".isra",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbols of a file judged by their spelling alone: which are mangled, and which are parts that a
- * compiler cut off a function. Nothing here demangles. Pure; thread: any.
+ * Examines the spelling of symbols: which are mangled, and which are parts that a compiler cut off
+ * a function. Nothing here demangles. Pure; thread: any.
  */
 #pragma once
 

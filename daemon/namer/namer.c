@@ -15,14 +15,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BUCKETS 16384u /* of the table; both are powers of two */
-#define QUEUES 1024u   /* owners with the same hash share one */
+#define BUCKETS 16384u /* buckets of the table; this and QUEUES are powers of two */
+#define QUEUES 1024u   /* owners with the same hash share a queue */
 
 enum state { WAITS, IS_ASKED, IS_KNOWN };
 
 struct name {
     struct name *next_in_bucket;
-    struct name *next; /* in the list that it is in; NULL while it is being asked */
+    struct name *next; /* in its list; NULL while the namer's process works on it */
     uint64_t hash, owner;
     char *text; /* owned; NULL: the symbol itself */
     uint16_t text_n, n;
@@ -30,7 +30,7 @@ struct name {
     char symbol[];
 };
 
-/* Oldest first. */
+/* A list, the oldest first. */
 struct name_list {
     struct name *first, **end;
     size_t count;
@@ -50,12 +50,12 @@ struct namer {
     struct fingerprint_key key;
     struct name *buckets[BUCKETS];
     struct queue queues[QUEUES];
-    struct name_list known, remembered; /* answered names; those that failed */
-    size_t waiting, asked, turn;        /* @turn: the queue that was asked last */
+    struct name_list known, remembered; /* names with an answer; names that failed */
+    size_t waiting, asked, turn;        /* @turn: the queue of the last question */
     struct namer_stats stats;
     uint64_t answers;
     bool stopping, gone, idle; /* @idle: the thread waits for work */
-    /* The thread's. */
+    /* Used only by the thread. */
     struct namer_question question;
     struct namer_answer answer;
     struct name *asking[NAMER_NAMES_MAX];
@@ -151,9 +151,9 @@ static struct queue *next_queue(struct namer *n)
     return NULL;
 }
 
-/* Writes the next question, from one queue. Symbols of an owner without time are dropped: a caller
- * that asks again is refused, or asks for another owner. Returns the number of symbols in the
- * question. */
+/* Writes the next question, from one queue. Drops the symbols of an owner without budget. If a
+ * caller asks for such a symbol again, it is refused, unless it asks for another owner. Returns the
+ * number of symbols in the question. */
 static size_t write_question(struct namer *n)
 {
     struct namer_question *q = &n->question;
@@ -180,8 +180,9 @@ static size_t write_question(struct namer *n)
     return q->count;
 }
 
-/* Receives an answer. *ret_stale: it answers an earlier question, to a worker that has ended.
- * False: the process is gone, its answer is malformed, or the thread is to stop. */
+/* Receives an answer. *ret_stale: the answer is to an earlier question, which a worker that has
+ * ended got, too. Returns false if the process is gone, its answer is malformed, or the thread has
+ * to stop. */
 static bool receive(struct namer *n, bool *ret_stale)
 {
     struct pollfd fds[] = { { .fd = n->fd, .events = POLLIN },
@@ -234,7 +235,7 @@ static void take_one(struct namer *n, struct name *e, enum namer_outcome outcome
 {
     if (outcome == NAMER_HAS_TEXT && text.n) {
         e->text = malloc(text.n);
-        if (!e->text) { /* it is asked again */
+        if (!e->text) { /* without memory; the next caller asks the process again */
             drop(n, e);
             return;
         }
@@ -278,7 +279,7 @@ static void take_answer(struct namer *n)
     n->stats.cpu_ns += a->cpu_ns;
 }
 
-/* Drops all symbols that wait or are being asked: the process is gone. */
+/* Drops all symbols that wait or are in a question, because the process is gone. */
 static void give_up(struct namer *n)
 {
     struct name *e;
@@ -299,7 +300,8 @@ static void *namer_main(void *arg)
     bool there;
 
     pthread_setname_np(pthread_self(), "flamed-names");
-    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which may have started it */
+    setpriority(PRIO_PROCESS, 0, 0); /* so that it does not delay the engine, which may have started
+                                      * it */
     pthread_mutex_lock(&n->lock);
     while (!n->stopping && !n->gone) {
         if (!n->waiting) {
@@ -325,7 +327,7 @@ static void *namer_main(void *arg)
     return NULL;
 }
 
-/* ---- its life ---- */
+/* ---- start and end ---- */
 
 int namer_new(int fd, int wake_fd, struct namer **ret)
 {
@@ -380,7 +382,7 @@ struct namer *namer_free(struct namer *n)
     return NULL;
 }
 
-/* ---- the door ---- */
+/* ---- requests of callers ---- */
 
 /* Queues @symbol, if there is room. Returns NAMER_COMING or NAMER_REFUSED. */
 static int begin(struct namer *n, uint64_t owner, uint64_t hash, struct span symbol)

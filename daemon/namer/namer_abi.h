@@ -7,13 +7,14 @@
 
 #include "namer/demangle.h"
 
-#define NAMER_NAMES_MAX 64                /* of a question */
+#define NAMER_NAMES_MAX 64                /* symbols in one question */
 #define NAMER_NAME_NS (5 * NSEC_PER_MSEC) /* CPU time of one name */
-/* CPU time after which an answer is sent as it is; the rest goes into another question. */
+/* CPU time after which a worker sends its answer. Symbols without an answer go into another
+ * question. */
 #define NAMER_ANSWER_NS (10 * NSEC_PER_MSEC)
 
 struct namer_question {
-    uint32_t number; /* repeated in its answer */
+    uint32_t number; /* returned in its answer */
     uint32_t count;
     uint16_t n[NAMER_NAMES_MAX]; /* bytes of each symbol */
     char text[NAMER_NAMES_MAX * MANGLED_MAX];
@@ -21,7 +22,7 @@ struct namer_question {
 
 enum namer_outcome {
     NAMER_HAS_TEXT,
-    NAMER_HAS_NONE, /* not a mangled name, or its text is too long */
+    NAMER_HAS_NONE, /* not a mangled name, or its readable form is too long */
     NAMER_TIMED_OUT,
     NAMER_DIED,
     NAMER_OUTCOMES

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes the namer's rights: it keeps a few system calls and little memory. */
+/* Drops the namer's rights: it keeps a few system calls and little memory. */
 #include "namer/namer_process.h"
 
 #include "base/capabilities.h"
@@ -17,10 +17,10 @@
 /* Memory beyond what the program maps at its start, sanitizers' tables included. */
 #define MEMORY_MORE_BYTES ((rlim_t)64 << 20)
 #define STACK_BYTES ((rlim_t)4 << 20)
-/* The limit for a worker with a failing timer; a sound worker ends itself at half of it. */
+/* CPU limit of a worker if its timer fails. A sound worker ends itself at half of it. */
 #define CPU_SECONDS 10
 
-/* The flags of clone() as fork() makes it. */
+/* The flags that fork() passes to clone(). */
 #define FORK_FLAGS ((scmp_datum_t)(CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | CSIGNAL))
 
 /* A worker's system calls: read a question, write an answer, set its timer, end. */
@@ -99,7 +99,7 @@ int namer_lock_keeper(void)
     limit(RLIMIT_NOFILE, NAMER_FD + 1);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return -errno;
-    r = capabilities_drop(); /* flamed has none when it starts the namer; a test has them */
+    r = capabilities_drop(); /* flamed has none when it starts the namer, but a test has some */
     return r < 0 ? r : filter_calls(/* keeper= */ true);
 }
 

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A worker ends itself after so much, because longjmp() leaves memory of a name allocated. The next
- * worker starts afresh. */
+/* A worker ends itself after this many names, because longjmp() abandons memory that a name
+ * allocated. The next worker starts with fresh memory. */
 #define WORKER_NAMES 20000
 #define WORKER_CPU_NS (5 * NSEC_PER_SEC)
 #define EXIT_RENEW 3
@@ -23,7 +23,7 @@
 #define AGAIN_NS (100 * NSEC_PER_MSEC)
 
 /* Memory that keeper and worker share: a question, and its answer so far. If a worker ends, the
- * next one finishes the rest. */
+ * next one continues. */
 struct desk {
     struct namer_question question;
     struct namer_answer answer;
@@ -43,7 +43,7 @@ static void keep(struct desk *d, enum namer_outcome outcome, size_t n)
     a->n[a->count] = (uint16_t)n;
     d->used_bytes += n;
     d->read_bytes += d->question.n[a->count];
-    a->count++; /* last: it is done */
+    a->count++; /* last, because it marks the symbol as done */
 }
 
 /* ---- the worker ---- */
@@ -72,11 +72,12 @@ static void name_next(struct desk *d)
 
 static uint64_t cpu_ns(void)
 {
-    return clock_ns(CLOCK_THREAD_CPUTIME_ID); /* the process's is coarse beside a timer */
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID); /* the clock of the process is too coarse while it has
+                                               * a timer */
 }
 
-/* Answers the question on the desk, or the rest that an earlier worker left. All symbols of an
- * answer together take far less time than one is allowed, so one timer is enough. */
+/* Answers the question on the desk, or the part that an earlier worker did not answer. All symbols
+ * of an answer together take far less time than one symbol may take, so one timer is enough. */
 static bool answer(struct desk *d)
 {
     uint64_t begun_ns = cpu_ns();
@@ -93,7 +94,8 @@ static bool answer(struct desk *d)
     return send(NAMER_FD, &d->answer, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
 }
 
-/* Begins a question of @n bytes. False: it is malformed. The sender is as trusted as this code. */
+/* Begins a question of @n bytes. Returns false if it is malformed. The sender is as trusted as this
+ * code. */
 static bool take_question(struct desk *d, ssize_t n)
 {
     const struct namer_question *q = &d->question;
@@ -116,8 +118,8 @@ static bool take_question(struct desk *d, ssize_t n)
     return true;
 }
 
-/* Runs a worker. A question stays in the socket until it is answered: if a worker dies of it, the
- * next worker finds it. An answer that is sent twice has the same number. */
+/* Runs a worker. A question stays in the socket until it is answered. So if a worker dies of a
+ * question, the next worker finds it there. A repeated answer has the same number. */
 static _Noreturn void work(struct desk *d)
 {
     ssize_t n;
@@ -143,7 +145,8 @@ static _Noreturn void work(struct desk *d)
 /* ---- the keeper ---- */
 
 /* Handles the end of a worker with @status while it had a symbol in progress. Earlier symbols may
- * have used up its time or damaged its memory: the symbol is then given to a new worker first. */
+ * have used up the worker's time or damaged its memory. In that case a new worker tries the symbol
+ * once more. */
 static void note_death(struct desk *d, int status)
 {
     bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
@@ -196,10 +199,10 @@ int namer_run(void)
     prctl(PR_SET_NAME, "flamed-namer");
     signal(SIGPROF, SIG_DFL);
     signal(SIGCHLD, SIG_DFL);
-    signal(SIGHUP, SIG_IGN); /* for all of flamed; the namer ends with its socket */
+    signal(SIGHUP, SIG_IGN); /* SIGHUP is meant for flamed; the namer ends with its socket */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
-    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, as any other part of flamed */
+    setpriority(PRIO_PROCESS, 0, 0); /* as in any part of flamed that must not delay the engine */
     fds_close(0, NAMER_FD - 1);
     fds_close(NAMER_FD + 1, ~0u);
     return namer_lock_keeper() < 0 ? 1 : keep_working(d);

@@ -28,7 +28,8 @@ static int start(int (*run)(void), int *ret_fd, struct error *err)
     pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        moved = fcntl(pair[1], F_DUPFD, NAMER_FD + 1); /* dup2() of itself would keep CLOEXEC */
+        moved = fcntl(pair[1], F_DUPFD, NAMER_FD + 1); /* dup2() to the same number would keep
+                                                        * CLOEXEC */
         if (getppid() != parent || moved < 0 || dup2(moved, NAMER_FD) < 0)
             _exit(1);
         fds_close(NAMER_FD + 1, ~0u);

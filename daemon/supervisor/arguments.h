@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The argument list of a program that we start. Formatted arguments live in the struct, others are
- * borrowed. The size is fixed, so that the list can be built between fork and exec. Thread: the
- * caller's.
+ * The argument list of a program that the supervisor starts. Formatted arguments live in the
+ * struct, others are borrowed. The size is fixed, so that the list can be built between fork and
+ * exec. Thread: the caller's.
  */
 #pragma once
 
 #include "base/macros.h"
 
-#define ARGUMENTS_OWN_MAX 16    /* printed by us */
-#define ARGUMENTS_EXTRA_MAX 128 /* the user's */
+#define ARGUMENTS_OWN_MAX 16    /* formatted arguments */
+#define ARGUMENTS_EXTRA_MAX 128 /* arguments of the user */
 #define ARGUMENT_MAX 256        /* bytes of one formatted argument, with NUL */
 
-/* Initialize with { .count = 0 }. argv ends with NULL, as execv() expects. */
+/* A list of arguments. Initialise it with { .count = 0 }. argv ends with NULL, as execv() expects.
+ */
 struct arguments {
     char text[ARGUMENTS_OWN_MAX][ARGUMENT_MAX];
     char *argv[ARGUMENTS_OWN_MAX + ARGUMENTS_EXTRA_MAX + 3]; /* and two paths */

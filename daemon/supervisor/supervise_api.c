@@ -259,7 +259,8 @@ int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, 
 
     if (argc < 2 || strcmp(argv[1], "--worker") != 0)
         return 1;
-    prctl(PR_SET_NAME, "flamed"); /* ps would show the number of the fd that was executed */
+    /* Otherwise ps would show the number of the fd that was executed. */
+    prctl(PR_SET_NAME, "flamed");
     for (i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (worker_option(argv[i], &w) < 0)
             return error_set(err, -EINVAL, "--worker is for flamed-broker to use; '%s'", argv[i]);

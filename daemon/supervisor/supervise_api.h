@@ -16,13 +16,13 @@
  * capability
  *
  * The configuration is opened again by its path before each start of the worker, and by the broker
- * when the worker requests it. An fd that does not exist has no option. The worker's environment is
- * the supervisor's. The notes (quarantine/quarantine.h) are memory of the supervisor's: what one
- * worker writes there the next one finds. Both children have their own session and die with the
- * supervisor (PR_SET_PDEATHSIG). When one ends the other is ended too and both are started again
- * with a new socket pair, after 100 ms to 5 s. SIGTERM and SIGINT go to the worker as SIGTERM;
- * SIGHUP goes to the worker. A worker that exits with SUPERVISE_EXIT_FINAL is not started again:
- * the supervisor exits with that status.
+ * when the worker requests it. There is no option for an fd that does not exist. The worker's
+ * environment is the supervisor's. The notes (quarantine/quarantine.h) are memory of the
+ * supervisor: a worker finds there what the previous worker wrote. Both children have their own
+ * session and die with the supervisor (PR_SET_PDEATHSIG). When one child ends, the supervisor ends
+ * the other and starts both again with a new socket pair, after 100 ms to 5 s. SIGTERM and SIGINT
+ * go to the worker as SIGTERM; SIGHUP goes to the worker. A worker that exits with
+ * SUPERVISE_EXIT_FINAL is not started again: the supervisor exits with that status.
  *
  * Thread: call before any thread is started.
  */
@@ -40,7 +40,7 @@
 struct supervise_opts {
     int listen_fds[SUPERVISE_LISTEN_MAX]; /* listening sockets */
     size_t listen_count;
-    int store_fd;            /* directory, owned by uid; -1: none */
+    int store_fd;            /* folder, owned by uid; -1: none */
     int push_fd;             /* flamed-push's program file; -1: push is off */
     int config_fd;           /* configuration file, read from offset 0; -1: none */
     const char *audit_path;  /* absolute path of the audit log; NULL: none */
@@ -63,7 +63,7 @@ int supervise_user(const char *name, uid_t *ret_uid, gid_t *ret_gid, bool *ret_f
 int supervise_open_push(int *ret_fd, struct error *err);
 
 /* Becomes the supervisor: executes flamed-broker from this program's folder, or else the installed
- * one. Returns only on failure: -errno. Needs root. */
+ * one. Returns -errno on failure, otherwise not. Needs root. */
 int supervise_exec(const struct supervise_opts *o, struct error *err);
 
 struct supervise_worker {
@@ -75,8 +75,9 @@ struct supervise_worker {
     int extra; /* index of EXTRA in argv; argc: no EXTRA */
 };
 
-/* Parses `flamed --worker ...`. Checks the fds' kinds and sets close-on-exec. Return: 0; 1: no
- * --worker (*ret untouched); -EINVAL: a command line that the supervisor does not write. */
+/* Parses `flamed --worker ...`. Checks the fds' kinds and sets close-on-exec. Returns 0; 1 without
+ * --worker (then *ret is untouched); -EINVAL if the supervisor would not write such a command line.
+ */
 int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, struct error *err);
 
 /* ---- shared with the supervisor ---- */

@@ -19,12 +19,12 @@
 
 #define DELAY_MIN_NS (100 * NSEC_PER_MSEC)
 #define DELAY_MAX_NS (5 * NSEC_PER_SEC)
-/* After this uptime of a pair, the restart delay is DELAY_MIN_NS again. */
+/* After a pair has run for this long, the restart delay is DELAY_MIN_NS again. */
 #define STEADY_NS (30 * NSEC_PER_SEC)
 #define STOP_NS (5 * NSEC_PER_SEC)
 #define EOF_NS NSEC_PER_SEC
-/* How long to wait for a thread that is stuck in the kernel, out of SIGKILL's reach, and keeps its
- * ended process in place. */
+/* How long to wait for a thread that is stuck in the kernel. SIGKILL cannot end it, and it keeps
+ * the ended process from going away. */
 #define HELD_NS (4 * NSEC_PER_SEC)
 static int parse(int argc, char **argv, struct supervisor *s)
 {
@@ -155,7 +155,7 @@ static void reap(struct supervisor *s)
     }
 }
 
-/* Stops waiting for the process *pid. It ends when the kernel releases its stuck thread. */
+/* Stops waiting for the process *pid, which ends when the kernel releases its stuck thread. */
 static void leave_behind(struct supervisor *s, const char *who, pid_t *pid)
 {
     if (!*pid)
@@ -208,8 +208,9 @@ static void wait_signal(struct supervisor *s, uint64_t deadline_ns)
     look_at_worker(s);
 }
 
-/* Stops both processes. The worker gets SIGTERM first and answers pending requests while the broker
- * still serves it; then the broker sees its connection close. False: a process had to be killed. */
+/* Stops both processes. The worker gets SIGTERM first, and answers pending requests while the
+ * broker still serves it. The worker's end closes the broker's connection. Returns false if a
+ * process had to be killed. */
 static bool stop_pair(struct supervisor *s)
 {
     uint64_t deadline = clock_monotonic_ns() + STOP_NS, eof_deadline;
@@ -218,7 +219,7 @@ static bool stop_pair(struct supervisor *s)
     send_signal(s->worker, SIGTERM);
     while (s->worker && clock_monotonic_ns() < deadline)
         wait_signal(s, deadline);
-    /* a broker that does not hang ends at the closed connection, without a signal */
+    /* without a signal, a broker that does not hang ends at the closed connection */
     eof_deadline = MIN(clock_monotonic_ns() + EOF_NS, deadline);
     while (s->broker && clock_monotonic_ns() < eof_deadline)
         wait_signal(s, eof_deadline);
@@ -276,8 +277,8 @@ static int run(struct supervisor *s)
     return 0;
 }
 
-/* Opens memory that successive workers share and cannot enlarge. Return: an fd, or -1: no notes are
- * kept. */
+/* Opens memory that successive workers share and cannot enlarge. Returns an fd, or -1: then no
+ * notes are kept. */
 static int open_notes(void)
 {
     _cleanup_close_ int fd = memfd_open("flamed-quarantine", MEMFD_DATA);

@@ -11,8 +11,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* Nice value of the threads that name what a target runs, which must keep up with it. In the worker
- * only the naming thread keeps it, in the broker only the thread that serves naming. */
+/* Nice value of the threads that name the code that a target runs: they have to keep up with it. In
+ * the worker only the naming thread keeps it, in the broker only the thread that serves naming. */
 #define CHILD_NICE (-10)
 /* Nice value of the session. Autogroup schedules sessions first, and a thread's nice value counts
  * only within its session. This value gives the session three times the share of another. */
@@ -73,9 +73,10 @@ static void empty_bounding_set(void)
     }
 }
 
-/* Becomes the worker's user for good. The order matters: setgroups() and setresgid() need the
- * rights that setresuid() drops, and no_new_privs before the exec makes the change final. Leaving
- * uid 0 drops all capabilities; the exec of a program without file capabilities restores none. */
+/* Becomes the worker's user without a way back. The order matters: setgroups() and setresgid() need
+ * the rights that setresuid() drops, and no_new_privs before the exec makes the change final.
+ * Leaving uid 0 drops all capabilities; the exec of a program without file capabilities restores
+ * none. */
 static int become_user(uid_t uid, gid_t gid)
 {
     empty_bounding_set();
@@ -124,7 +125,7 @@ int supervisor_exec_worker(const struct supervisor *s, int broker_fd)
     arguments_add(&a, "--");
     for (int i = 0; i < s->extra_count; i++)
         arguments_borrow(&a, s->extra[i]);
-    fds[n++] = s->flamed_fd; /* last: needed for the exec only */
+    fds[n++] = s->flamed_fd; /* last, because only the exec needs it */
     r = arrange_fds(fds, n) ?: begin_session();
     setrlimit(RLIMIT_MEMLOCK, &s->memlock);
     if (r == 0)

@@ -14,23 +14,23 @@ struct supervisor {
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
     int uid, gid;
-    struct rlimit memlock; /* at our start, restored for the worker */
+    struct rlimit memlock; /* limits at the supervisor's start, restored for the worker */
     enum log_level log_level;
     bool attach_mount, bpf_only;
     char **extra; /* points into argv */
     int extra_count;
     sigset_t signals, inherited;
     pid_t self, worker, broker; /* 0: not running */
-    int worker_status;          /* of the last worker */
-    uint64_t ended_ns;          /* since when the worker is a zombie; 0: it is not */
+    int worker_status;          /* wait(2) status of the last worker */
+    uint64_t ended_ns;          /* time since which the worker is a zombie; 0: it is none */
     bool left_behind, stopping;
     int proc_fd; /* of /proc */
 };
 
 /* ---- supervisor_child.c: in a child, between fork and exec ---- */
 
-/* Executes flamed as its user, with @broker_fd. Returns only on failure: -errno. */
+/* Executes flamed as its user, with @broker_fd. Returns -errno on failure, otherwise not. */
 int supervisor_exec_worker(const struct supervisor *s, int broker_fd);
-/* Executes the broker for the process @client at the other end of @client_fd. Returns only on
- * failure: -errno. */
+/* Executes the broker for the process @client at the other end of @client_fd. Returns -errno on
+ * failure, otherwise not. */
 int supervisor_exec_broker(const struct supervisor *s, int client_fd, pid_t client);
