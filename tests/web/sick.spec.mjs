@@ -2,7 +2,7 @@
 // What a person meets at a JVM that is sick or has stopped, against a stand-in for flamed.
 import assert from "node:assert/strict";
 import { describe } from "node:test";
-import { close, textOf } from "./browser.mjs";
+import { close, cutOff, textOf } from "./browser.mjs";
 import { makeProfile } from "./fake_server.mjs";
 import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
 
@@ -233,7 +233,7 @@ describe("sick", { concurrency: 4 }, () => {
 
         await page.locator(".jvms .jvm-link").first().waitFor();
         assert.ok(!await page.getByRole("columnheader", { name: "Container" }).isVisible());
-        assert.equal((await page.locator(".col-cpu[title]:not([title=''])").getAttribute("title")).replaceAll("\u00a0", " "), "of a limit of 20 %");
+        assert.equal((await page.locator("td.col-cpu[title]:not([title=''])").getAttribute("title")).replaceAll("\u00a0", " "), "of a limit of 20 %");
         const { width } = await page.locator("th.col-signals").boundingBox();
 
         assert.ok(width >= 330, `${width} px for sentences`); // 152 before
@@ -241,8 +241,41 @@ describe("sick", { concurrency: 4 }, () => {
         await page.locator(".jvm-facts .limit").waitFor({ state: "attached" });
         assert.ok((await page.locator(".jvm-facts").boundingBox()).height <= 26, "one line"); // above the graph
         await page.setViewportSize({ width: 1440, height: 900 });
-        assert.match((await textOf(page, ".jvm-facts")).replaceAll("\u00a0", " "), /CPU 8\.3 % of 20 %/);
+        assert.match((await textOf(page, ".jvm-facts")).replaceAll("\u00a0", " "), /CPU now 8\.3 % of 20 %/);
         assert.ok(await page.locator(".jvm-facts .limit").isVisible());
+        await close(page);
+    });
+
+    nodeTest("each number says of which time it is", async ({ open }) => {
+        const page = await open(), span = (text) => page.locator(".timeline .legend .span", { hasText: text }).waitFor();
+
+        await page.getByRole("columnheader", { name: "CPU now" }).waitFor();
+        await page.locator(".jvms .jvm-link").first().click();
+        await graphShown(page);
+        assert.match((await textOf(page, ".jvm-facts")).replaceAll("\u00a0", " "), /CPU now \d+\.\d %/);
+        await span(/^CPU time in these 5.min$/);
+        await page.getByLabel("How much the timeline shows").selectOption("60");
+        await span(/^CPU time in these 60.s$/);
+        await page.getByRole("button", { name: "Locks" }).click();
+        assert.match((await page.locator(".locks caption").textContent()).replaceAll("\u00a0", " "), /by all threads together in 60 s$/);
+        await page.locator(".timeline-plot").focus();
+        await page.keyboard.press("ArrowLeft");
+        await span(/^CPU time in the chosen \d\.\d.s$/);
+        await close(page);
+    });
+
+    nodeTest("the bar of a JVM has one line on every desk: what has no room goes, whole", async ({ server, open }) => {
+        Object.assign(server.jvms[0], { cpu_limit: 0.2, cpu_percent: 3123.4, threads: 12345 });
+        const page = await open(`#/jvm/${server.jvms[0].pid}`, { viewport: { width: 1600, height: 800 } });
+
+        await page.locator(".jvm-facts .limit").waitFor();
+        for (const width of [1241, 1249, 1280, 1400, 1401, 1440, 1540, 1541, 1560, 1600]) {
+            await page.setViewportSize({ width, height: 800 });
+            assert.ok((await page.locator(".bar.sub").boundingBox()).height <= 31, `at ${width}`);
+        }
+        await page.setViewportSize({ width: 1241, height: 800 });
+        assert.deepEqual(await cutOff(page), []);
+        assert.ok(await page.locator(".jvm-facts").getByText("CPU now").isVisible());
         await close(page);
     });
 

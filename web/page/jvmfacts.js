@@ -129,16 +129,16 @@ export class JvmFacts {
 
     show() {
         const { jvm } = this;
-        const facts = [[`PID ${jvm.pid}`], [placeOf(jvm), "minor"], [`JDK ${shortVersion(jvm.java_version)}`, "minor"],
-            [`CPU ${formatShare(jvm.cpu_percent, 100)}`, null, cpuLimitText(jvm)], [`${formatCount(jvm.threads)} threads`], [formatBytes(jvm.rss)]];
+        const facts = [[`CPU now ${formatShare(jvm.cpu_percent, 100)}`, cpuLimitText(jvm)], [`${formatCount(jvm.threads)} threads`], [formatBytes(jvm.rss)],
+            [`JDK ${shortVersion(jvm.java_version)}`], [placeOf(jvm)]];
 
-        const { serviceName: service } = this;
+        const { serviceName: service } = this; // last what gives way where there is no room
         const link = () => (service ? [element("span", {}, element("a", { href: formatRoute("service", service), title: `All JVMs of ${service}, and what changed` }, "Service"))] : []);
 
-        this.texts.replaceChildren(...facts.filter(([fact]) => fact).map(([fact, kind = null, more = ""]) =>
-            element("span", { class: kind }, fact, more && element("span", { class: "limit", title: more }, ` ${more.replace("a limit of ", "")}`))));
+        this.texts.replaceChildren(...facts.filter(([fact]) => fact).map(([fact, more = ""]) =>
+            element("span", {}, fact, more && element("span", { class: "limit", title: more }, ` ${more.replace("a limit of ", "")}`))));
         if (this.texts.parentNode !== this.root || this.linked !== service) // else the link may be under a hand
-            this.root.replaceChildren(this.texts, ...link());
+            this.root.replaceChildren(element("span", {}, `PID ${jvm.pid}`), ...link(), this.texts);
         this.linked = service;
         this.root.title = [`JDK ${shortVersion(jvm.java_version)}, ${mainOf(jvm)}`, jvm.args].filter(Boolean).join(" ").slice(0, 2000);
     }

@@ -2,7 +2,7 @@
 // What threads waited for: locks by class, the time, who had them, and what those did then.
 
 import { element, setText } from "../shared/dom.js";
-import { formatCount, formatShare, formatValue, plural } from "../shared/format.js";
+import { formatCount, formatSeconds, formatShare, formatValue, plural } from "../shared/format.js";
 import { emptyState } from "./notice.js";
 import { ownerKey, placeOfWait } from "./ownerstacks.js";
 
@@ -107,7 +107,7 @@ export class LockTable {
         this.whole = locks.reduce((sum, { value }) => sum + value, 0);
         this.held = locks.filter((lock) => rankOf(lock) < 2);
         this.signals = locks.filter((lock) => rankOf(lock) === 2);
-        setText(this.caption, `${plural(locks.length, "lock", "locks")}, waited for ${formatValue(this.whole, "nanoseconds")} by all threads together`);
+        setText(this.caption, `${plural(locks.length, "lock", "locks")}, waited for ${formatValue(this.whole, "nanoseconds")} by all threads together${json.meta.seconds ? ` in ${formatSeconds(json.meta.seconds)}` : ""}`);
         if (!locks.length)
             this.root.replaceChildren(emptyState("No thread waited for a lock."));
         else if (this.root.firstChild !== this.table)

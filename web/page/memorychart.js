@@ -3,7 +3,7 @@
 // says what was at one time: that under the pointer, or the newest.
 
 import { element, setText } from "../shared/dom.js";
-import { formatBytes, formatClock, formatShare, formatValue, plural } from "../shared/format.js";
+import { formatBytes, formatClock, formatSeconds, formatShare, formatValue, plural } from "../shared/format.js";
 import { heapAfterCollections, heapTrend, roundBytes, roundShare, runsOf, trendText } from "./memoryscale.js";
 
 const MEMORY_SVG = "http://www.w3.org/2000/svg";
@@ -230,7 +230,7 @@ export class MemoryChart {
             used[i] !== null && ["heap_used", `heap as the JVM counted it last ${formatBytes(used[i])}` + (committed[i] !== null ? ` of ${formatBytes(committed[i])}` : "")],
             this.trendText && ["trend", this.trendText],
             rate && ["allocation", `allocates ${formatBytes(rate.perSecond)}/s`],
-            ["collections", collected ? `${plural(collected.count, "collection", "collections")}, ${formatValue(Math.round(collected.seconds * 1e9), "nanoseconds")}` : "no collection"]]
+            ["collections", collected ? `${plural(collected.count, "collection", "collections")} took ${formatValue(Math.round(collected.seconds * 1e9), "nanoseconds")} of ${formatSeconds((collected.to - collected.from) / 1000)}` : "no collection"]]
             .filter(Boolean);
     }
 

@@ -43,12 +43,12 @@ function compareEquals(a, b) {
 const JVM_COLUMNS = [
     { id: "main", label: "JVM", first: 1, compare: byText((j) => jvmName(j).toLowerCase()) },
     { id: "place", label: "Container", first: 1, compare: byText(placeOf) },
-    { id: "cpu", label: "CPU", first: -1, compare: byNumber((j) => j.cpu_percent), num: true },
+    { id: "cpu", label: "CPU now", title: "Of one processor, over the last seconds", first: -1, compare: byNumber((j) => j.cpu_percent), num: true },
     { id: "spark", label: "Last 5 min", first: 0 },
     { id: "signals", label: "Signals", first: -1, compare: byNumber(illnessOf) },
     { id: "threads", label: "Threads", first: -1, compare: byNumber((j) => j.threads), num: true },
     { id: "memory", label: "Memory", first: -1, compare: byNumber((j) => j.rss), num: true },
-    { id: "allocates", label: "Allocates", first: -1, compare: byNumber((j) => (j.allocated_bytes_per_second || 0)), num: true },
+    { id: "allocates", label: "Allocates", title: "On the Java heap, by the last two readings of the JVM's counters, which are within a minute", first: -1, compare: byNumber((j) => (j.allocated_bytes_per_second || 0)), num: true },
     { id: "jdk", label: "JDK", first: 1, compare: byText((j) => text(j.java_version)) },
     { id: "up", label: "Up", first: -1, compare: (a, b) => Date.parse(b.start_time) - Date.parse(a.start_time), num: true },
     { id: "pid", label: "PID", first: 1, compare: byNumber((j) => j.pid), num: true },
@@ -180,8 +180,8 @@ export class NodeView {
             onkeydown: (event) => this.inputKeyed(event),
         });
         this.count = element("output", { class: "matches", "aria-live": "polite" });
-        this.heads = JVM_COLUMNS.map(({ id, label, first, num }) => element("th", {
-            scope: "col", class: `col-${id}${num ? " num" : ""}`,
+        this.heads = JVM_COLUMNS.map(({ id, label, title = null, first, num }) => element("th", {
+            scope: "col", class: `col-${id}${num ? " num" : ""}`, title,
         }, first ? element("button", { type: "button", onclick: () => this.sortBy(id) }, label) : element("span", {}, label)));
         this.body = element("tbody");
         this.blank = element("div");

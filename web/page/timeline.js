@@ -279,7 +279,7 @@ export class Timeline {
         ctx.fillRect(Math.round(right) - 1, 0, 2, ground + 4);
     }
 
-    // Shares of what is chosen, else of everything.
+    // Shares of what is chosen, else of everything, named by how long that is.
     showLegend() {
         const { data } = this;
         const [from, to] = this.range ? [this.range.from, this.range.to] : [data.from, data.to];
@@ -290,12 +290,12 @@ export class Timeline {
         }, 0));
         const total = totals.reduce((sum, n) => sum + n, 0);
         const stops = stopsWithin(data.stops, from, to);
-        const key = [...totals, stops.length, stops.reduce((sum, { stoppedMs }) => sum + stoppedMs, 0), to - Math.max(from, data.oldest)].join();
+        const key = [...totals, stops.length, stops.reduce((sum, { stoppedMs }) => sum + stoppedMs, 0), to - Math.max(from, data.oldest), Boolean(this.range)].join();
 
         if (key === this.legendKey)
             return;
         this.legendKey = key;
-        this.legend.replaceChildren(...CATEGORIES.map((category, c) => element("li", {
+        this.legend.replaceChildren(element("li", { class: "span" }, `CPU time in ${this.range ? "the chosen" : "these"} ${formatSeconds((to - from) / 1000)}`), ...CATEGORIES.map((category, c) => element("li", {
             title: category.text, class: totals[c] ? null : "absent",
         }, element("span", { class: `chip ${categoryChip(category)}` }), category.label + " ",
         element("span", { class: "num" }, formatShare(totals[c], total)))), ...this.stopsLegend(stops, from, to));

@@ -36,7 +36,8 @@ export const KEYS = [
     ["?", "this help"],
 ];
 
-// When, how long, how often, named by what; and how good it is. @brief: without the day where that is today.
+// When, how long, how often, named by what; and how good it is. @brief: without the day where that is today, and without
+// what noticeList() says in a sentence where it is bad.
 export function factsBar(profile, { brief = false } = {}) {
     const { meta, quality } = profile, isOfMinutes = profile.warnings.some((text) => FROM_HISTORY.test(text));
     const facts = [brief && meta.start ? formatMoment(Date.parse(meta.start)) : formatTime(meta.start),
@@ -53,7 +54,8 @@ export function factsBar(profile, { brief = false } = {}) {
         bar.append(element("span", {}, text));
     if (idle)
         judged.facts[0].text += `, ${formatCount(idle)} idle`;
-    judged.facts.forEach(({ text, isBad }, i) => bar.append(element("span", { class: isBad ? "bad" : i ? "good" : null }, text)));
+    for (const { text, isBad } of brief ? judged.facts.slice(0, 1) : judged.facts)
+        bar.append(element("span", { class: isBad ? "bad" : null }, text));
     if (meta.symbols && meta.symbols.source)
         bar.append(element("span", { class: "symbols", title: meta.symbols.reason },
             "names: " + meta.symbols.source,
