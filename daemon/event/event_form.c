@@ -8,9 +8,10 @@
 #include <linux/perf_event.h>
 
 #define RAW_DIGITS_MAX 16
-#define MODIFIERS_MAX 4                      /* letters, as in perf */
-#define ADDRESS_END (UINT64_C(1) << 48)      /* of addresses of a process on aarch64 */
-#define EVENT_BEHIND_MAX (UINT64_C(1) << 31) /* bytes from a symbol on */
+#define MODIFIERS_MAX 4 /* letters of modifiers, as in perf */
+/* End of the addresses of a process on aarch64. */
+#define ADDRESS_END (UINT64_C(1) << 48)
+#define EVENT_BEHIND_MAX (UINT64_C(1) << 31) /* largest offset in bytes from a symbol */
 
 /* ---- words ---- */
 
@@ -19,8 +20,8 @@ static bool is_word_char(char c)
     return is_identifier_char(c) || c == '-';
 }
 
-/* Returns whether @s may become a part of a path, as names of PMUs, groups and tracepoints do: only
- * letters, digits, _ and -. */
+/* Returns whether @s may become a part of a path, like the names of PMUs, groups and tracepoints.
+ * It may have letters, digits, _ and -, and with @dots also dots. */
 static bool is_word(struct span s, bool dots)
 {
     if (s.n == 0 || s.p[0] == '-' || s.p[0] == '.')
@@ -44,7 +45,7 @@ static bool parse_number(struct span s, uint64_t *ret)
 
 /* ---- the modifiers ---- */
 
-/* Takes @s as modifiers; false unless it is only u and k, each at most once. */
+/* Takes @s as modifiers. Returns false unless @s consists of u and k, each at most once. */
 static bool take_modifiers(struct span s, struct event_form *f)
 {
     bool user = false, kernel = false;
@@ -75,7 +76,7 @@ static int bad_modifiers(struct span s, struct error *err)
 #define OP(op) (1u << PERF_COUNT_HW_CACHE_OP_##op)
 #define READ_WRITE_PREFETCH (OP(READ) | OP(WRITE) | OP(PREFETCH))
 
-/* The operations of each cache: those that perf lists. */
+/* The operations of each cache, as perf lists them. */
 static const struct {
     const char *name;
     uint32_t id, ops;
@@ -294,7 +295,7 @@ static bool is_file_name(struct span s)
     return ALL_OF(i, s.n, is_word_char(s.p[i]) || s.p[i] == '.' || s.p[i] == '+');
 }
 
-/* Returns whether @s may be a symbol, as in a file's table or as a qualified name of C++. */
+/* Returns whether @s may be a symbol of a file's table, or a qualified name of C++. */
 static bool is_symbol(struct span s)
 {
     if (s.n == 0 || s.p[0] == ':' || s.p[0] == '-' || ascii_is_digit(s.p[0]))
@@ -309,8 +310,8 @@ static int bad_function(struct error *err)
     return error_parameter(err, "event", -EINVAL, "this names no function of a library or program");
 }
 
-/* Returns whether @s names a function: the text before its first colon is the name of a file. Such
- * a name has a dot, which no group of tracepoints has, or "./" before it. */
+/* Returns whether @s names a function: the text before its first colon is the name of a file. The
+ * file's name has a dot, unlike any group of tracepoints, or "./" before it. */
 static bool is_function(struct span s)
 {
     struct span head = { s.p, span_find(s, ':') };
@@ -351,7 +352,7 @@ static int parse_form(struct span s, struct event_form *f, struct error *err)
         return parse_function(s, f, err);
     if (span_find(s, '/') < s.n)
         return parse_pmu(s, f, err);
-    /* A group of tracepoints may have the name of an event: lock:contention_begin. */
+    /* A group of tracepoints may have the same name as an event, as in lock:contention_begin. */
     if (tail.n > MODIFIERS_MAX || !parse_plain(head, f))
         return colon < s.n ? parse_tracepoint(head, tail, f, err) : -ENOENT;
     if (colon < s.n && !take_modifiers(tail, f))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses names of events that are no row of events.def. These are raw events of the processor,
+ * Parses names of events that have no row in events.def. These are raw events of the processor,
  * events of its caches, events of a PMU by terms, tracepoints, functions of a file and breakpoints.
  * Any event may have the modifiers u and k. The parser does not know whether the machine has the
  * event. Pure; thread: any.
@@ -11,15 +11,15 @@
 #include "base/span.h"
 #include "event/event_kind.h"
 
-#define EVENT_TERMS_MAX 8        /* of a PMU's event */
+#define EVENT_TERMS_MAX 8        /* terms in an event of a PMU */
 #define EVENT_FILTER_MAX 180     /* characters of a tracepoint's filter */
 #define EVENT_BREAKPOINT_BYTES 4 /* unless the text says 1, 2, 4 or 8 */
 
-/* "umask=0x3", "edge" (value 1), or the name of an event of the PMU. */
+/* A term: "umask=0x3", "edge" (value 1), or the name of an event of the PMU. */
 struct event_term {
     struct span name;
     uint64_t value;
-    bool given; /* there is a value */
+    bool given; /* the term has a value */
 };
 
 enum event_access { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_EXECUTE = 4 };
@@ -28,24 +28,25 @@ enum event_access { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_EXECUTE = 4 };
 struct event_form {
     enum event_kind kind; /* a row of events.def, or one of the forms that follow the rows */
     bool exclude_user, exclude_kernel;
-    uint64_t config; /* EVENT_RAW, EVENT_CACHE: as perf_event_open(2) takes it */
-    /* EVENT_TRACEPOINT; EVENT_FUNCTION: a file and a symbol of it; EVENT_PMU: name alone. */
+    uint64_t config; /* of EVENT_RAW and EVENT_CACHE: the config of perf_event_open(2) */
+    /* EVENT_TRACEPOINT: its group and name; EVENT_FUNCTION: a file and a symbol; EVENT_PMU: name
+     * alone. */
     struct span group, name;
-    struct span filter;                       /* EVENT_TRACEPOINT: in braces; may be none */
+    struct span filter;                       /* EVENT_TRACEPOINT: text in braces; may be empty */
     struct event_term terms[EVENT_TERMS_MAX]; /* EVENT_PMU */
     size_t term_count;
-    uint64_t address;       /* EVENT_BREAKPOINT; EVENT_FUNCTION: bytes from the symbol on */
-    uint32_t bytes, access; /* of it: 1 to 8; bits of enum event_access */
+    uint64_t address;       /* EVENT_BREAKPOINT; EVENT_FUNCTION: offset in bytes from the symbol */
+    uint32_t bytes, access; /* of a breakpoint: 1 to 8; bits of enum event_access */
 };
 
-/* Parses @text. Return: 0. -ENOENT: it is no name of a row, and has none of the forms. -EINVAL: it
- * has a form with a mistake, which @err says. */
+/* Parses @text. Returns 0, or -ENOENT if @text is neither the name of a row nor of any form.
+ * Returns -EINVAL if it is malformed; @err then says why. */
 int event_form_parse(struct span text, struct event_form *ret, struct error *err);
 
 /* Returns whether @text may stand in the braces after a tracepoint. */
 bool event_is_filter(struct span text);
 
-/* Writes the name of the cache event number @i, as perf lists it, to @buf and returns @buf; NULL:
- * there is none. */
+/* Writes the name of the cache event number @i, as perf lists it, to @buf. Returns @buf, or NULL if
+ * there is no such event. */
 #define EVENT_CACHE_NAME_BYTES 32
 const char *event_cache_name(size_t i, char buf[EVENT_CACHE_NAME_BYTES]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of the events of events.def and of the forms of other names. flamed sends them to its
- * broker. */
+/* The numbers of events: of the rows of events.def, and of the forms that other names have. flamed
+ * sends them to its broker. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ enum event_kind {
 #define EVENT(id, ...) EVENT_##id,
 #include "event/events.def"
     EVENT_KINDS,
-    /* The forms of event_form.h; the name says which event. */
+    /* The forms of event_form.h. The name selects the event. */
     EVENT_RAW = EVENT_KINDS,
     EVENT_CACHE,
     EVENT_PMU,
@@ -36,30 +36,31 @@ enum event_source_kind {
 
 /* Properties of an event, as bits. */
 enum event_flag {
-    EVENT_VALUED = 1,     /* each sample has a value of its own; else it is worth a period */
+    EVENT_VALUED = 1,     /* each sample has a value of its own; without this bit its value is a
+                           * period */
     EVENT_OF_JVM = 2,     /* an event of JVMs only */
-    EVENT_PROBES = 4,     /* sampled by probes in the code of processes: takes the role attach */
+    EVENT_PROBES = 4,     /* sampled by probes in the code of processes; needs the role attach */
     EVENT_CALLS = 8,      /* samples are calls of functions, at probes that each set installs */
     EVENT_PAGES = 16,     /* the kernel counts pages; the event counts their bytes */
-    EVENT_COSTS_ALL = 32, /* it slows every process of the machine, whatever the target */
-    EVENT_SINGLE = 64,    /* only one sample set at a time */
+    EVENT_COSTS_ALL = 32, /* slows every process of the machine, whatever the target */
+    EVENT_SINGLE = 64,    /* only one sample set at a time can sample it */
     EVENT_OBJECTS = 128,  /* samples are Java objects; an agent reports which are still reachable */
-    EVENT_BLOCKS = 256,   /* samples are blocks of malloc, which are followed until they are
-                           * freed */
-    EVENT_RUNS = 512,     /* it also has samples of running threads, as cpu has */
+    /* Samples are blocks of malloc, which flamed follows until they are freed. */
+    EVENT_BLOCKS = 256,
+    EVENT_RUNS = 512, /* has samples of running threads, too, like cpu */
     EVENT_YIELDS =
-        1024, /* source=probe samples virtual threads by probes, with EVENT_PROBES' role */
+        1024, /* source=probe samples virtual threads by probes, which needs the role attach */
 };
 
-/* Bounds of a period that is a time on a processor. */
+/* Limits of a period that is a time on a processor. */
 #define EVENT_PERIOD_MIN_NS UINT64_C(100000) /* 10,000 Hz */
 #define EVENT_PERIOD_MAX_NS UINT64_C(1000000000)
-/* The upper bound of a period that counts events. */
+/* The upper limit of a period that counts events. */
 #define EVENT_PERIOD_MAX_COUNT (UINT64_C(1) << 40)
 
-/* A bit in a period: the period is a time in ns between two samples on a processor, of an event
- * that counts something else. How many events lie between two samples depends on their rate, so
- * each sample has a value of its own. */
+/* A bit in a period. The period is then a time in ns between two samples on a processor, of an
+ * event that does not count time. The number of events between two samples depends on their rate,
+ * so each sample has a value of its own. */
 #define EVENT_PACED (UINT64_C(1) << 63)
 static inline bool event_is_paced(uint64_t period)
 {

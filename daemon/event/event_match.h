@@ -4,6 +4,6 @@
 
 #include "base/span.h"
 
-/* Returns whether @pattern matches @text, whatever the case of letters. It has to be a part of
- * @text, or, if it has * or ?, to match all of it. */
+/* Returns whether @pattern matches @text; the case of letters does not matter. A pattern with * or
+ * ? has to match all of @text, any other pattern a part of it. */
 bool event_match(struct span pattern, struct span text);

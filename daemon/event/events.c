@@ -10,7 +10,7 @@
 
 /* Costs that several rows have. */
 #define COST_SAMPLE "2 to 10 us of CPU time a sample"
-/* The program runs for each event and samples some at random. */
+/* The cost of an event whose program runs for each occurrence and samples some at random. */
 #define COST_SOFTWARE "0.1 to 0.5 us for each on the whole machine, and " COST_SAMPLE
 #define COST_HARDWARE "an interrupt and " COST_SAMPLE
 #define COST_SWITCH "about 0.1 us for each switch of its threads, and " COST_SAMPLE
@@ -42,7 +42,7 @@ const struct event_info *events_table(size_t *ret_count)
     return EVENTS;
 }
 
-/* Indexed by kind, from the first one after the rows. */
+/* Indexed by kind. The first element is the first kind after the rows. */
 static const struct event_info FORMS[] = {
     { .kind = EVENT_RAW,
       .name = "rNNN",
@@ -142,8 +142,8 @@ bool event_period_valid(uint32_t kind, uint64_t period)
     return period > 0 && period <= EVENT_PERIOD_MAX_COUNT && period % event_worth(info) == 0;
 }
 
-/* Returns whether the slash at @at of an event's name is not one of a PMU's pair: "./node:main",
- * "mem:0x1000/8". */
+/* Returns whether the slash at @at of an event's name is a single one, as in "./node:main" and
+ * "mem:0x1000/8", and not one of a PMU's pair. */
 static bool is_single_slash(struct span name, size_t at)
 {
     return (at == 1 && name.p[0] == '.') || span_starts_with(name, "mem:");

@@ -14,26 +14,26 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* docs/privilege.md explains each. SYS_ADMIN covers map_files, so CHECKPOINT_RESTORE is missing.
- * The last four start an attach. */
+/* The broker's capabilities, which docs/privilege.md explains. SYS_ADMIN covers map_files, so
+ * CHECKPOINT_RESTORE is missing. The last four start an attach. */
 static const unsigned KEPT[] = {
     CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,
     CAP_SYSLOG,    CAP_SYS_CHROOT, CAP_SETUID,          CAP_SETGID,  CAP_KILL,
 };
 
-/* Needed to enter a target and become its user. */
+/* The launcher's capabilities, for entering a target and becoming its user. */
 static const unsigned KEPT_BY_LAUNCHER[] = {
     CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_CHROOT, CAP_SETUID, CAP_SETGID, CAP_KILL,
 };
 
-/* Kept for its children, and to start them: emptying their bounding sets, raising their
- * priority. */
+/* The supervisor's capabilities, for its children and for starting them: emptying their bounding
+ * sets and raising their priority. */
 static const unsigned KEPT_BY_SUPERVISOR[] = {
     CAP_SYS_ADMIN,  CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_BPF,     CAP_SYSLOG,
     CAP_SYS_CHROOT, CAP_SETUID,     CAP_SETGID,          CAP_KILL,    CAP_SETPCAP, CAP_SYS_NICE,
 };
 
-/* Needed to open files of targets. */
+/* An opener's capabilities, for opening files of targets. */
 static const unsigned KEPT_BY_OPENER[] = { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH };
 
 static int drop_capabilities(const unsigned *kept, size_t kept_count, struct error *err)
@@ -52,7 +52,7 @@ static int drop_capabilities(const unsigned *kept, size_t kept_count, struct err
             capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
                          kept[i]);
     }
-    /* the bounding set first: lowering it needs CAP_SETPCAP, which goes next */
+    /* bounding set first: lowering it needs CAP_SETPCAP, which is dropped next */
     if (bounds && (r = capng_apply(CAPNG_SELECT_BOUNDS)) < 0)
         return error_set(err, -EPERM, "cannot lower the capability bounding set (%d)", r);
     r = capng_apply(CAPNG_SELECT_CAPS);
@@ -80,7 +80,8 @@ static void forbid(int resource)
     setrlimit(resource, &NOTHING);
 }
 
-/* Raises the limit past the hard limit, which needs CAP_SYS_RESOURCE; else up to it. */
+/* Raises the limit beyond the hard limit, if CAP_SYS_RESOURCE allows it. Otherwise raises it to the
+ * hard limit. */
 static void raise_memlock(void)
 {
     static const struct rlimit NONE = { RLIM_INFINITY, RLIM_INFINITY };
@@ -89,26 +90,26 @@ static void raise_memlock(void)
         raise_limit(RLIMIT_MEMLOCK);
 }
 
-/* Calls that requests, libbpf and the C library need beside COMMON_CALLS. Others fail with EPERM,
- * so that a C library with other habits degrades instead of dying. Missing on purpose: execve,
- * fork, socket, ptrace, mount, setns, setuid, kill of other processes, calls for modules and keys.
- */
+/* Calls that requests, libbpf and the C library need in addition to COMMON_CALLS. Other calls fail
+ * with EPERM, so a C library with other needs loses functions but does not end. Missing on purpose:
+ * execve, fork, socket, ptrace, mount, setns, setuid, kill of other processes, calls for modules
+ * and keys. */
 static const int ALLOWED[] = {
-    /* files; only memfds are open for writing */
+    /* for files; only memfds are open for writing */
     SCMP_SYS(access), SCMP_SYS(close_range), SCMP_SYS(dup3), SCMP_SYS(faccessat),
     SCMP_SYS(faccessat2), SCMP_SYS(fallocate), SCMP_SYS(fcntl), SCMP_SYS(fstatfs),
     SCMP_SYS(ftruncate), SCMP_SYS(getcwd), SCMP_SYS(getdents64), SCMP_SYS(memfd_create),
     SCMP_SYS(openat), SCMP_SYS(openat2), SCMP_SYS(pwrite64), SCMP_SYS(readlinkat), SCMP_SYS(statfs),
-    /* sockets */
+    /* for sockets */
     SCMP_SYS(accept4), SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(setsockopt),
-    /* sampling */
+    /* for sampling */
     SCMP_SYS(bpf), SCMP_SYS(ioctl), SCMP_SYS(perf_event_open),
-    /* about the broker itself; capset() drops a capability for a moment */
+    /* for the broker itself; capset() drops a capability for a moment */
     SCMP_SYS(capget), SCMP_SYS(capset), SCMP_SYS(getrlimit), SCMP_SYS(getrusage),
     SCMP_SYS(pidfd_open), SCMP_SYS(prctl), SCMP_SYS(prlimit64), SCMP_SYS(setitimer)
 };
 
-/* Further calls of the broker itself. */
+/* Further calls of the broker alone. */
 static const int ALLOWED_IN_BROKER[] = {
     SCMP_SYS(unlinkat), /* removes pins of probes (sample/uprobe.h) */
 };
@@ -117,10 +118,10 @@ static const int ALLOWED_IN_BROKER[] = {
 static const int ALLOWED_TO_FORK[] = { SCMP_SYS(clone), SCMP_SYS(seccomp),
                                        SCMP_SYS(set_robust_list), SCMP_SYS(socketpair) };
 
-/* Calls of the launcher, and of flamed-attach, which inherits this filter and installs narrower
+/* Calls of the launcher and of flamed-attach, which inherits this filter and then installs narrower
  * ones. */
 static const int ALLOWED_IN_LAUNCHER[] = {
-    /* of both programs */
+    /* for both programs */
     SCMP_SYS(brk), SCMP_SYS(capset), SCMP_SYS(chdir), SCMP_SYS(chroot), SCMP_SYS(clock_gettime),
     SCMP_SYS(clock_nanosleep), SCMP_SYS(clone), SCMP_SYS(close), SCMP_SYS(close_range),
     SCMP_SYS(connect), SCMP_SYS(dup3), SCMP_SYS(execveat), SCMP_SYS(exit), SCMP_SYS(exit_group),
@@ -136,7 +137,7 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(setgroups), SCMP_SYS(setns), SCMP_SYS(setresgid), SCMP_SYS(setresuid),
     SCMP_SYS(setsid), SCMP_SYS(setuid), SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(umask),
     SCMP_SYS(unlinkat), SCMP_SYS(wait4), SCMP_SYS(write),
-    /* of flamed-attach alone */
+    /* for flamed-attach alone */
     SCMP_SYS(mknodat), /* creates an empty file */
     SCMP_SYS(sendmsg)  /* to its own guard */
 };
@@ -151,19 +152,18 @@ static const int ALLOWED_TO_MOUNT[] = {
     SCMP_SYS(setfsuid),   SCMP_SYS(statx),    SCMP_SYS(umount2),
 };
 
-/* Calls of the supervisor, and of its children until they install filters, which can only be
- * narrower. */
+/* Calls of the supervisor and of its children until they install their own, narrower filters. */
 static const int ALLOWED_IN_SUPERVISOR[] = {
-    /* of programs that start */
+    /* for starting programs */
     SCMP_SYS(arch_prctl), SCMP_SYS(clone), SCMP_SYS(dup2), SCMP_SYS(execve), SCMP_SYS(getgroups),
     SCMP_SYS(landlock_add_rule), SCMP_SYS(landlock_create_ruleset),
     SCMP_SYS(landlock_restrict_self), SCMP_SYS(mmap), SCMP_SYS(mount_setattr), SCMP_SYS(mprotect),
     SCMP_SYS(open), SCMP_SYS(rt_sigtimedwait), SCMP_SYS(sched_getattr), SCMP_SYS(sched_setattr),
     SCMP_SYS(set_tid_address), SCMP_SYS(setpriority), SCMP_SYS(setrlimit), SCMP_SYS(socketpair),
     SCMP_SYS(tgkill),
-    /* flamed-push: resolves host names */
+    /* for flamed-push: resolving host names */
     SCMP_SYS(bind), SCMP_SYS(sendmmsg),
-    /* flamed-attach's file, on a tmpfs where memfds may not be executed */
+    /* for flamed-attach's file, on a tmpfs where memfds may not be executed */
     SCMP_SYS(fsconfig), SCMP_SYS(fsmount), SCMP_SYS(fsopen)
 };
 
@@ -181,17 +181,19 @@ struct lockdown {
     const unsigned *kept;
     size_t kept_count;
     struct calls calls[6];
-    bool starts_programs; /* the filter allows executable memory, which loading a program needs */
-    bool answers_filters; /* allows ioctl(2) on the listener of a seccomp filter (helper/guard.c) */
+    /* The filter allows executable memory, which the start of a program needs. */
+    bool starts_programs;
+    bool answers_filters; /* the filter allows ioctl(2) on the listener of a seccomp filter
+                           * (helper/guard.c) */
 };
 
-/* Allows a call with an argument as @when says. */
+/* Allows @call with arguments that meet @when. */
 static int allow_when(scmp_filter_ctx ctx, int call, struct scmp_arg_cmp when)
 {
     return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, call, 1, when);
 }
 
-/* Forbids executable mappings, and signals to other processes. */
+/* Allows mappings that are not executable, and signals to this process only. */
 static int add_narrow_rules(scmp_filter_ctx ctx)
 {
     const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
@@ -265,7 +267,7 @@ int launcher_lockdown(bool mounts, struct error *err)
 
     forbid(RLIMIT_CORE);
     raise_limit(RLIMIT_NPROC); /* flamed-attach forks as the target's user */
-    forbid(RLIMIT_MEMLOCK); /* a process that enters a container must not bring this right along */
+    forbid(RLIMIT_MEMLOCK);    /* a process that enters a container must not keep this right */
     return lock_down(&l, err);
 }
 

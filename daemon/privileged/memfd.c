@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifndef MFD_NOEXEC_SEAL /* Linux 6.3 */
+#ifndef MFD_NOEXEC_SEAL /* since Linux 6.3 */
 #define MFD_NOEXEC_SEAL 8u
 #define MFD_EXEC 16u
 #endif
@@ -19,7 +19,7 @@ int memfd_open(const char *name, enum memfd_use use)
     const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
     int fd = memfd_create(name, flags | (use == MEMFD_PROGRAM ? MFD_EXEC : MFD_NOEXEC_SEAL));
 
-    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+    if (fd < 0 && errno == EINVAL) /* EINVAL: the kernel is older than Linux 6.3 */
         fd = memfd_create(name, flags);
     return fd < 0 ? -errno : fd;
 }

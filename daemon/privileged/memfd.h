@@ -10,12 +10,12 @@
 
 enum memfd_use { MEMFD_DATA, MEMFD_PROGRAM };
 
-/* Creates an empty, sealable file, close-on-exec. Return: the fd, or -errno (-EACCES: executable
- * memory files are forbidden here). */
+/* Creates an empty, sealable file, close-on-exec. Returns the fd, or -errno (-EACCES: executable
+ * memory files are forbidden on this machine). */
 int memfd_open(const char *name, enum memfd_use use);
 /* Writes all @n bytes of @p at the offset of @fd, any file in memory. Return: 0 or -errno. */
 int memfd_write(int fd, const void *p, size_t n);
-/* Seals it against changes and rewinds it to offset 0. Return: 0 or -errno. */
+/* Seals @fd against changes and sets its offset to 0. Returns 0 or -errno. */
 int memfd_seal(int fd);
 /* Creates a sealed file with @n bytes of @p, at offset 0. The caller owns the fd. Return: 0 or
  * -errno. */

@@ -38,7 +38,8 @@ static bool take_key(struct span line, struct fingerprint_key *ret)
     return true;
 }
 
-/* Whether the note is in force. After a clock change no note lasts longer than it was made for. */
+/* Returns whether the note is in force. If the clock was set back, a note that would last longer
+ * than QUARANTINE_SECONDS is void. */
 static bool holds(const struct quarantined *one)
 {
     uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
@@ -89,7 +90,7 @@ static int save(int fd, const struct quarantine *l)
                               (uintmax_t)l->list[i].owner, (uintmax_t)l->list[i].until_s,
                               l->list[i].id.host_pid, (uintmax_t)l->list[i].id.start_ticks,
                               (int)l->list[i].jvm);
-    errno = ENOSPC; /* of a short one */
+    errno = ENOSPC; /* after a short write */
     return pwrite(fd, text, sizeof(text), 0) == (ssize_t)sizeof(text) ? 0 : -errno;
 }
 

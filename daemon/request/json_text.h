@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-/* Returns the text @key of @object, borrowed; "" if it has none. */
+/* Returns the text @key of @object, borrowed; "" if there is none. */
 static inline const char *json_text(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));

@@ -35,7 +35,7 @@ static bool take_label(struct span *s, enum matcher_label *ret)
 
 static bool take_op(struct span *s, enum matcher_op *ret)
 {
-    size_t i = ARRAY_SIZE(OPS); /* "=~" before "=" */
+    size_t i = ARRAY_SIZE(OPS); /* order matters: "=~" is tried before "=" */
 
     while (i-- > 0) {
         if (span_take_str(s, OPS[i])) {
@@ -46,7 +46,7 @@ static bool take_op(struct span *s, enum matcher_op *ret)
     return false;
 }
 
-/* Returns the character that a backslash and @c stand for; 0: none. */
+/* Returns the character that a backslash with @c means; 0: none. */
 static char unescape(char c)
 {
     switch (c) {
@@ -94,8 +94,8 @@ static int take_value(struct span *s, char buf[MATCHER_VALUE_MAX + 1], struct er
     return 0;
 }
 
-/* Compiles @pattern, anchored at both ends as in Prometheus. The pattern must be valid on its own,
- * or it could close our group. */
+/* Compiles @pattern, anchored at both ends as in Prometheus. The pattern must be valid on its own.
+ * Otherwise it could close the group that anchors it. */
 static int compile(const char *pattern, struct match **ret, struct error *err)
 {
     _cleanup_(match_freep) struct match *alone = NULL;
@@ -201,7 +201,7 @@ void matchers_write(const struct matcher_list *list, struct buf *out)
 
 struct matcher_set {
     struct matcher_list list;
-    struct match *regex[MATCHERS_MAX]; /* NULL for = and != */
+    struct match *regex[MATCHERS_MAX]; /* NULL for the operators = and != */
 };
 
 int matcher_set_new(const struct matcher_list *list, struct matcher_set **ret, struct error *err)
@@ -258,8 +258,8 @@ static bool is_short_id(const char *value, const char *id)
     return n >= 6 && strspn(value, "0123456789abcdef") == n && strncmp(value, id, n) == 0;
 }
 
-/* Whether @value, one of a process's names, satisfies the matcher before negation. 1, 0, or -EINVAL
- * if that takes too long. */
+/* Returns whether @value, one of a process's names, satisfies the matcher before negation: 1, 0, or
+ * -EINVAL if that takes too long. */
 static int fits(const struct matcher *m, struct match *regex, const struct matcher_values *v,
                 const char *value, bool is_id)
 {
@@ -298,8 +298,8 @@ static bool holds(const struct matcher *m, struct match *regex, const struct mat
     return found == (m->op == MATCHER_IS || m->op == MATCHER_LIKE);
 }
 
-/* Matchers without a regular expression come first: so names of processes that these leave out
- * spend no steps. */
+/* Tries matchers without a regular expression first. So names of processes that these leave out
+ * cost no steps of an expression. */
 bool matcher_set_holds(const struct matcher_set *s, const struct matcher_values *v)
 {
     return ALL_OF(i, s->list.count, s->regex[i] || holds(&s->list.items[i], NULL, v)) &&

@@ -18,15 +18,17 @@ enum condition_kind { CONDITION_NONE, CONDITION_SIGNAL, CONDITION_MEASURE };
 
 struct condition {
     enum condition_kind kind;
-    char signal[CONDITION_SIGNAL_BYTES]; /* name of the signal; "": any of severity 2 or higher */
+    char signal[CONDITION_SIGNAL_BYTES]; /* name of the signal; "": any signal of severity 2 or
+                                          * higher */
     enum measure measure;
-    bool below, equal; /* the comparison is <, not >; it includes equality */
+    bool below, equal; /* the comparison is <, not >; the comparison includes equality */
     double number;
-    uint64_t hold_ns;                /* how long it must hold before the trigger fires */
-    char text[CONDITION_TEXT_BYTES]; /* as it was written */
+    uint64_t hold_ns;                /* the condition must hold for this time before the trigger
+                                      * fires */
+    char text[CONDITION_TEXT_BYTES]; /* the text of the configuration */
 };
 
-/* Parses @text. False: malformed, and *ret is untouched. */
+/* Parses @text. Returns false if @text is malformed; then *ret is untouched. */
 bool condition_parse(struct span text, struct condition *ret);
-/* Returns whether the measured @value meets the condition. NAN never does. */
+/* Returns whether the measured @value meets the condition. NAN never meets it. */
 bool condition_met(const struct condition *c, double value);

@@ -5,7 +5,8 @@
 #define DAY_MS (86400 * SECOND_MS)
 #define DURATION_MAX_MS (UINT64_C(36525) * DAY_MS)
 
-/* Largest first. Parsing goes from the end, so that "ms" is tried before "m". */
+/* Units, the largest first. Parsing begins at the end of the table, so that "ms" is tried before
+ * "m". */
 static const struct {
     const char *name;
     uint64_t ms;
@@ -14,7 +15,7 @@ static const struct {
     { "m", 60 * SECOND_MS }, { "s", SECOND_MS }, { "ms", 1 },
 };
 
-/* Takes a unit off the start of @s. Return: its index; ARRAY_SIZE(UNITS): none. */
+/* Takes a unit off the front of @s. Returns its index, or ARRAY_SIZE(UNITS) if there is none. */
 static size_t take_unit(struct span *s)
 {
     size_t i = ARRAY_SIZE(UNITS);
@@ -58,7 +59,7 @@ char *duration_text(uint64_t ns, char buf[DURATION_TEXT_BYTES])
 
     snprintf(buf, DURATION_TEXT_BYTES, "0s");
     for (size_t i = 1; i < ARRAY_SIZE(UNITS);
-         i++) { /* from days on, which read better than weeks */
+         i++) { /* begins with days, which are easier to read than weeks */
         uint64_t count = ms / UNITS[i].ms;
 
         if (count)

@@ -29,14 +29,14 @@ struct rule {
                                                         * triggers */
     struct matcher_list match;                         /* empty: all processes of the node */
     char event[EVENTS_AT_ONCE_MAX * EVENT_NAME_BYTES]; /* names, separated by commas */
-    uint32_t millihz;                                  /* for events that count time */
+    uint32_t millihz;                                  /* rate of events that count time */
     uint64_t every_ns;                                 /* period of a schedule; 0 for triggers */
     uint64_t for_ns;
     uint64_t keep_ns;     /* 0: the store's own limit */
-    uint64_t cooldown_ns; /* triggers */
-    struct condition on;  /* triggers: when it fires by itself */
-    bool webhook;         /* triggers: has a webhook, which push/ reads */
-    bool requests;        /* captures read the requests of samples */
+    uint64_t cooldown_ns; /* of a trigger */
+    struct condition on;  /* of a trigger: the condition on which it fires by itself */
+    bool webhook;         /* of a trigger: it has a webhook, which push/ reads */
+    bool requests;        /* captures of the rule read the requests of samples */
     enum symbols_source symbols;
 };
 
@@ -49,11 +49,12 @@ struct rules *rules_free(struct rules *r);
 CLEANUP_FUNCTION(rules_freep, rules, rules_free)
 
 /* Reads the keys `schedules` and `triggers` of the YAML document @text (UTF-8) and ignores all
- * other keys. @file is named in error sentences only. Return: 0 and *ret (owned; empty without
- * these keys); -EINVAL with a sentence that names line, rule, key and the valid form; -ENOMEM. */
+ * other keys. @file appears only in error messages. Returns 0 and *ret (owned; empty without these
+ * keys), -EINVAL with a message, or -ENOMEM. The message names line, rule, key and the valid form.
+ */
 int rules_parse(struct span text, const char *file, struct rules **ret, struct error *err);
 
 /* Returns the capture request of @rule. Its strings and matchers point into @rule. */
 struct capture_request rule_request(const struct rule *rule);
-/* Returns the trigger with the name most similar to @name; NULL: no triggers. */
+/* Returns the trigger with the name most similar to @name; NULL if there are no triggers. */
 const struct rule *rules_nearest_trigger(const struct rules *r, const char *name);

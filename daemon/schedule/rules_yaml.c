@@ -8,7 +8,7 @@
 
 enum rule_kind { RULE_SCHEDULE = 1, RULE_TRIGGER = 2 };
 
-/* ---- setters of one key. Return: 0; -EINVAL with a sentence; -ENOMEM ---- */
+/* ---- setters of one key; each returns 0, -EINVAL with a message, or -ENOMEM ---- */
 
 static int set_name(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
 {
@@ -23,7 +23,7 @@ static int set_match(struct yaml_part *y, const yaml_node_t *n, struct rule *rul
     return yaml_part_take_matchers(y, n, rule->name, "main=~\"com.acme.*\"", &rule->match);
 }
 
-/* Whether @list is one to EVENTS_AT_ONCE_MAX distinct events. */
+/* Returns whether @list is a list of one to EVENTS_AT_ONCE_MAX distinct events. */
 static bool is_event_list(struct span list)
 {
     struct span names[EVENTS_AT_ONCE_MAX];
@@ -140,7 +140,7 @@ static int set_on(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
                : yaml_part_refuse(y, n, rule->name, "on", CONDITION_FORM);
 }
 
-/* Checks the kind only: push/ parses the mapping. */
+/* Checks only that the value is a mapping. push/ parses it. */
 static int set_webhook(struct yaml_part *y, const yaml_node_t *n, struct rule *rule)
 {
     rule->webhook = n->type == YAML_MAPPING_NODE;
@@ -196,7 +196,7 @@ static const char *kind_name(enum rule_kind kind)
     return kind == RULE_SCHEDULE ? "schedules" : "triggers";
 }
 
-/* Lists the keys that a rule of @kind takes. Return: @buf. */
+/* Lists the keys that a rule of @kind takes. Returns @buf. */
 static const char *key_list(enum rule_kind kind, char *buf, size_t size)
 {
     size_t n = 0;

@@ -9,11 +9,11 @@
 
 uint64_t timetable_phase(struct span node, const char *name, uint64_t every_ns)
 {
-    static const uint8_t BETWEEN = 0xff; /* separates node and name: 0xff occurs in no text */
+    static const uint8_t BETWEEN = 0xff; /* separates node and name; 0xff occurs in no text */
     uint64_t h = fnv1a(FNV1A_START, node.p, node.n);
 
     h = fnv1a(h, &BETWEEN, 1);
-    h = fnv1a(h, name, strlen(name)); /* followed by MurmurHash3's finalizer */
+    h = fnv1a(h, name, strlen(name)); /* MurmurHash3's finalizer follows */
     h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
     h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
     return (h ^ h >> 33) % every_ns;

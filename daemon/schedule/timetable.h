@@ -11,7 +11,7 @@
 #define TIMETABLE_LATE_MAX_NS NSEC_PER_SEC /* a run that cannot start by then is missed */
 #define TIMETABLE_RETRY_NS (100 * NSEC_PER_MSEC)
 
-/* Both clocks, read at one moment. */
+/* Both clocks, read at the same time. */
 struct clocks {
     uint64_t monotonic_ns, real_ns;
 };
@@ -36,7 +36,7 @@ void slot_init(struct slot *s, uint64_t every_ns, uint64_t for_ns, uint64_t phas
  * the machine. A jump of the wall clock realigns the schedule. Runs are at least half a period (and
  * one duration) and at most two periods apart. */
 bool slot_due(struct slot *s, struct clocks now, uint64_t *ret_missed);
-/* It has begun. */
+/* Records that the due run has begun. */
 void slot_started(struct slot *s, struct clocks now);
 /* Skips the due run: there is nothing to capture, or no way to. */
 void slot_skip(struct slot *s);

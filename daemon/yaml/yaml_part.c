@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "yaml/yaml_part.h"
 
-#define DEPTH_MAX 16 /* libyaml's time grows with the square of it */
+#define DEPTH_MAX 16 /* libyaml's time grows with the square of the depth */
 
 struct span yaml_part_text(const yaml_node_t *n)
 {
@@ -178,8 +178,8 @@ static int read_mapping(struct yaml_part *y, void *cookie)
     if (r < 0 || !n)
         return r;
     m->found = true;
-    if (n->type != YAML_MAPPING_NODE && !m->name) /* the sentence shows no value: a file of
-                                                   * passwords has no name */
+    if (n->type != YAML_MAPPING_NODE && !m->name) /* without @name the file is one of passwords, so
+                                                   * the message shows no value */
         return error_set(y->err, -EINVAL,
                          "%.128s, line %u: the file has to be a mapping (KEY: VALUE)", y->file,
                          yaml_part_line(n));
