@@ -38,3 +38,9 @@ static inline void budget_spend(struct budget *b, uint64_t took_ns)
     /* The debt is bounded, so that the budget recovers soon. */
     b->left_ns = MAX(b->left_ns - (int64_t)MIN(took_ns, b->max_ns * 2), -(int64_t)b->max_ns / 4);
 }
+
+/* Does the same without a bound of the debt, so that the activity keeps to its share. */
+static inline void budget_spend_all(struct budget *b, uint64_t took_ns)
+{
+    b->left_ns -= (int64_t)MIN(took_ns, (uint64_t)INT64_MAX / 4);
+}

@@ -242,11 +242,22 @@ static void await(struct reader *r, uint64_t until_ns)
         ;
 }
 
-/* Returns the answer of @r, or abandons it. */
-static int take_answer(struct reader *r, uint64_t began_ns, struct reading **reading,
-                       struct cost *ret_cost)
+/* Returns how long the caller may wait for @r in all. @used_ns: the CPU time of its read so far.
+ * @goes_on: it has come to another page lately. Lock held. */
+static uint64_t longest_wait_ns(const struct reader *r, uint64_t used_ns, bool goes_on)
 {
-    uint64_t now_ns = began_ns, limit_ns, pages;
+    if (used_ns >= READERS_CPU_NS)
+        return 0;
+    if (!is_asleep(r))
+        return READERS_TURN_NS;
+    return goes_on ? READERS_SLOW_NS : 0;
+}
+
+/* Returns the answer of @r, or abandons it. @before_ns: what its CPU clock said before the read. */
+static int take_answer(struct reader *r, uint64_t began_ns, uint64_t before_ns,
+                       struct reading **reading, struct cost *ret_cost)
+{
+    uint64_t now_ns = began_ns, used_ns, limit_ns, pages;
     int result = -ETIMEDOUT;
     LOCK_SCOPE(&r->lock);
 
@@ -254,9 +265,11 @@ static int take_answer(struct reader *r, uint64_t began_ns, struct reading **rea
         pages = r->pages;
         await(r, now_ns + READERS_WAIT_NS);
         now_ns = clock_monotonic_ns();
-        limit_ns = !is_asleep(r) ? READERS_TURN_NS : r->pages != pages ? READERS_SLOW_NS : 0;
+        used_ns = clock_ns(r->cpu_clock) - before_ns;
+        limit_ns = longest_wait_ns(r, used_ns, r->pages != pages);
     } while (r->state != DONE && now_ns - began_ns < limit_ns);
-    *ret_cost = (struct cost){ .asleep_ns = now_ns - began_ns };
+    *ret_cost = (struct cost){ .asleep_ns = now_ns - began_ns - MIN(used_ns, now_ns - began_ns),
+                               .cpu_ns = used_ns };
     if (r->state == DONE) {
         result = r->result;
         *ret_cost = r->cost;
@@ -280,7 +293,7 @@ static int refuse(void)
 
 int readers_run(const struct proc_id *id, struct reading **reading)
 {
-    uint64_t owner, began_ns = clock_monotonic_ns();
+    uint64_t owner, began_ns = clock_monotonic_ns(), cpu_ns;
     struct budget *waits_left, *work_left;
     struct cost cost;
     struct reader *r;
@@ -299,15 +312,16 @@ int readers_run(const struct proc_id *id, struct reading **reading)
     r = find_idle();
     if (!r)
         return refuse();
+    cpu_ns = clock_ns(r->cpu_clock);
     pthread_mutex_lock(&r->lock);
     r->who = (struct reader_held){ *id, owner, (*reading)->jvm };
     r->reading = *reading;
     r->state = ASKED;
     pthread_mutex_unlock(&r->lock);
     pthread_cond_signal(&r->asked);
-    result = take_answer(r, began_ns, reading, &cost);
+    result = take_answer(r, began_ns, cpu_ns, reading, &cost);
     budget_spend(waits_left, cost.asleep_ns);
-    budget_spend(work_left, cost.cpu_ns);
+    budget_spend_all(work_left, cost.cpu_ns);
     budget_spend(&all_work, cost.cpu_ns);
     return result;
 }

@@ -5,9 +5,10 @@
  * system may not answer, such as a container's own FUSE, or NFS without its server. A read of a
  * page from there blocks the thread in the kernel, where even SIGKILL does not end it. So a reader
  * thread reads for the engine's thread, which waits only a moment. A reader that does not return is
- * abandoned, and another takes its place. Until it returns, flamed reads nothing of the same owner
- * (proc_owner()): the owner is quarantined. Reads of an owner without budget are refused in the
- * same way. The number of readers is bounded. In any other thread these functions read directly.
+ * abandoned, and another takes its place. The same applies to a reader that computes for long.
+ * Until it returns, flamed reads nothing of the same owner (proc_owner()): the owner is
+ * quarantined. Reads of an owner without budget are refused in the same way. The number of readers
+ * is bounded. In any other thread these functions read directly.
  */
 #pragma once
 
@@ -17,6 +18,8 @@
 #define READERS_MAX 32
 #define READERS_WAIT_NS (100 * NSEC_PER_MSEC) /* a reader asleep for this long is abandoned */
 #define READERS_TURN_NS (10 * NSEC_PER_SEC)   /* a reader may wait this long for a processor */
+/* The CPU time of one read. A JVM's tables may make a read compute for as long as they like. */
+#define READERS_CPU_NS NSEC_PER_SEC
 /* The most bytes of one read: sixteen pages, which a disk delivers in time. */
 #define READERS_BYTES_MAX ((size_t)64 << 10)
 /* The time that reads of one owner's maps may take at once. In the long run their share is

@@ -22,6 +22,7 @@
 #define BUSY_BEFORE 3                         /* readings; they leave less than BUSY_BOUNDED take */
 #define BUSY_BOUNDED 10
 #define BUSY_READINGS_MAX 100
+#define ENDLESS_NS (4 * READERS_CPU_NS)
 
 static int proc_fd;
 static atomic_int dropped;
@@ -281,6 +282,63 @@ START_TEST(bounded_work_uses_up_nothing)
 }
 END_TEST
 
+static atomic_bool computes;
+static atomic_uint_least64_t computed_ns;
+
+/* Computes until it is told to stop, or for ENDLESS_NS of CPU time. It reads no page. */
+static int run_endlessly(struct reading *r)
+{
+    uint64_t began_ns = cpu_ns();
+
+    (void)r;
+    while (computes && cpu_ns() - began_ns < ENDLESS_NS)
+        ;
+    computed_ns = cpu_ns() - began_ns;
+    return 1;
+}
+
+/* Begins a reading that computes, once the owner has time left. Returns when it began. */
+static uint64_t begin_endless(const struct proc_id *id)
+{
+    struct pipe_reading *p = calloc(1, sizeof(*p));
+    struct reading *r = &p->base;
+    uint64_t began_ns;
+
+    ck_assert_ptr_nonnull(p);
+    *p = (struct pipe_reading){ .base = { .run = run_endlessly, .drop = drop_pipe } };
+    do {
+        usleep(1000);
+        began_ns = clock_monotonic_ns();
+        ck_assert_int_eq(readers_run(id, &r), -ETIMEDOUT);
+    } while (r);
+    return began_ns;
+}
+
+/* A reading that computes is left after READERS_CPU_NS. Its owner pays for all of that time: it had
+ * little left, and has nothing before its share of a later time has covered it. */
+START_TEST(what_computes_for_long_is_left)
+{
+    struct proc_id id = { .host_pid = INT32_MAX - 12, .start_ticks = 1 },
+                   other = { .host_pid = INT32_MAX - 13, .start_ticks = 1 };
+    uint64_t began_ns;
+
+    run_first();
+    computes = true;
+    while (works(&id, false))
+        ;
+    began_ns = begin_endless(&id);
+    ck_assert_uint_eq(stats().held, 1);
+    ck_assert(works(&other, true));
+    computes = false;
+    wait_for_none();
+    ck_assert_int_eq(dropped, 1);
+    ck_assert_uint_lt(computed_ns, ENDLESS_NS);
+    while (!works(&id, false))
+        usleep(1000);
+    ck_assert_uint_gt(clock_monotonic_ns() - began_ns, READERS_CPU_NS * (READERS_WORK_SHARE - 1));
+}
+END_TEST
+
 /* The kernel's struct sched_attr, since Linux 3.14. */
 struct turns {
     uint32_t size, policy;
@@ -483,6 +541,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_busy_machine_uses_up_nothing); /* first: its reader starts here */
     tcase_add_test(tc, bounded_work_uses_up_nothing);
+    tcase_add_test(tc, what_computes_for_long_is_left);
     tcase_add_test(tc, what_is_answered_is_told);
     tcase_add_test(tc, what_is_not_answered_holds_nobody_else);
     tcase_add_test(tc, slow_ones_are_passed_in_the_end);
