@@ -280,6 +280,108 @@ START_TEST(reads_few_pages_of_hostile_classes)
 }
 END_TEST
 
+#define SHARING 80       /* classes whose words share a place */
+#define PLACE_CLASSES 64 /* as many as a place has room for */
+#define SYMBOLS (VM_IMAGE + (UINT64_C(8) << 32))
+#define OBJECT_BYTES 16
+
+static uint64_t sharing[SHARING]; /* addresses of classes */
+
+static size_t place_of_class(uint64_t klass)
+{
+    return (size_t)((klass >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % 8192;
+}
+
+/* Chooses the classes as a hostile JVM could: their words begin at one place of flamed's table. */
+static void choose_sharing(void)
+{
+    uint64_t klass = VM_IMAGE + 4096;
+
+    for (size_t n = 0; n < SHARING; klass += 8) {
+        if (!n || place_of_class(klass) == place_of_class(sharing[0]))
+            sharing[n++] = klass;
+    }
+}
+
+/* Class j has j + 1 objects, one behind the other. */
+static uint64_t heap_word(uint64_t offset)
+{
+    uint64_t object = offset / OBJECT_BYTES;
+
+    for (size_t j = 0; j < SHARING; j++) {
+        if (object <= j)
+            return offset % OBJECT_BYTES ? sharing[j] - VM_IMAGE : 0x12345601;
+        object -= j + 1;
+    }
+    return 0;
+}
+
+/* The symbol of class @j, whose name has four letters. */
+static uint64_t symbol_word(size_t j, uint64_t offset)
+{
+    char name[9] = "";
+    uint64_t word;
+
+    snprintf(name, sizeof(name), "c%03u", (unsigned)j % 1000);
+    memcpy(&word, name, sizeof(word));
+    return offset == 0 ? 4 : offset == 8 ? word : 0;
+}
+
+static uint64_t sharing_word(uint64_t at)
+{
+    if (at >= HOSTILE_HEAP)
+        return heap_word(at - HOSTILE_HEAP);
+    if (at >= SYMBOLS)
+        return symbol_word((at - SYMBOLS) / 64, at % 64);
+    if (at < VM_IMAGE + 4096) /* java.lang.Object */
+        return *(const uint64_t *)vm_image_at(at);
+    for (size_t j = 0; j < SHARING; j++) {
+        uint64_t offset = at - sharing[j];
+
+        if (offset <= 24)
+            return offset == 8    ? OBJECT_BYTES
+                   : offset == 16 ? SYMBOLS + j * 64
+                   : offset == 24 ? VM_IMAGE + OBJECT
+                                  : 0;
+    }
+    return 0;
+}
+
+static ssize_t read_sharing(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    (void)cookie;
+    for (uint64_t i = 0, word = 0; i < n; i++) {
+        uint64_t at = address + i;
+
+        if (i == 0 || at % 8 == 0)
+            word = sharing_word(at & ~UINT64_C(7));
+        ((uint8_t *)buf)[i] = (uint8_t)(word >> at % 8 * 8);
+    }
+    return (ssize_t)n;
+}
+
+/* Words that share a place are still told apart, and there is an end to how many. */
+START_TEST(mixes_up_no_classes_that_share_a_place)
+{
+    struct heap_page page = { HOSTILE_HEAP, 0 };
+    struct heap_sample s;
+
+    choose_sharing();
+    memory_init(&vm->memory, read_sharing, NULL);
+    ck_assert_int_eq(hotspot_vm_heap_sample(vm, &page, 1, HEAP_SAMPLE_PAGE_BYTES_MAX, &s), 0);
+    ck_assert_uint_eq(s.class_count, HEAP_SAMPLE_CLASSES);
+    for (unsigned i = 0; i < HEAP_SAMPLE_CLASSES; i++) {
+        unsigned j = PLACE_CLASSES - 1 - i;
+        char name[8];
+
+        snprintf(name, sizeof(name), "c%03u", j);
+        ck_assert_str_eq(s.classes[i].name, name);
+        ck_assert_uint_eq(s.classes[i].bytes, (j + 1) * OBJECT_BYTES);
+    }
+    ck_assert_uint_eq(s.known, PLACE_CLASSES * (PLACE_CLASSES + 1) / 2 * OBJECT_BYTES);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("heap_sample");
@@ -293,5 +395,6 @@ int main(void)
     tcase_add_test(tc, chooses_other_pages_next_time);
     tcase_add_test(tc, knows_a_wider_alignment);
     tcase_add_test(tc, reads_few_pages_of_hostile_classes);
+    tcase_add_test(tc, mixes_up_no_classes_that_share_a_place);
     return suite_run_case("heap_sample", tc);
 }
