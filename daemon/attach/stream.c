@@ -22,6 +22,7 @@ struct stream {
     char *copy; /* owned: STREAM_RING_BYTES */
     struct code_map *map;
     bool broken;
+    bool robbed; /* a process has removed the page with the header */
 };
 
 int stream_open(int fd, struct stream **ret, struct error *err)
@@ -45,12 +46,30 @@ int stream_open(int fd, struct stream **ret, struct error *err)
     return 0;
 }
 
-/* Writes the field of @n bytes at @offset of the header for the agent. */
-static void put_field(const struct stream *s, const void *p, size_t n, size_t offset)
+/* Returns whether the file still has its first page, the one with the header. */
+static bool has_header(const struct stream *s)
 {
-    ssize_t r = pwrite(s->file, p, n, (off_t)offset);
+    uint32_t magic = 0;
 
-    (void)r; /* if the write fails, the agent's lease ends */
+    return pread(s->file, &magic, sizeof(magic), offsetof(struct stream_header, magic)) ==
+               sizeof(magic) &&
+           magic == STREAM_MAGIC;
+}
+
+/* Writes the field of @n bytes at @offset of the header for the agent. A process that removes the
+ * page just before the write gets one that is charged to flamed. It gets no second one: flamed then
+ * writes no more, even if the header comes back. */
+static void put_field(struct stream *s, const void *p, size_t n, size_t offset)
+{
+    ssize_t r;
+
+    s->robbed = s->robbed || !has_header(s);
+    if (!s->robbed) {
+        r = pwrite(s->file, p, n, (off_t)offset);
+        (void)r; /* if the write fails, the agent's lease ends */
+        s->robbed = !has_header(s);
+    }
+    s->broken = s->broken || s->robbed;
 }
 #define PUT_FIELD(s, name)                                                                         \
     put_field(s, &(s)->h.name, sizeof((s)->h.name), offsetof(struct stream_header, name))
@@ -158,7 +177,7 @@ int stream_poll(struct stream *s, uint64_t now_ns)
     }
     if (!s->broken)
         tell(s, now_ns);
-    return r;
+    return s->robbed ? -EBADMSG : r;
 }
 
 void stream_ask_interval(struct stream *s, uint64_t bytes)

@@ -326,6 +326,69 @@ START_TEST(no_pages_are_made_in_place_of_those_that_were_taken)
 }
 END_TEST
 
+/* A process removes the header's page just before the write of this number; 0: it does not. */
+static int robs;
+
+ssize_t __real_pwrite(int fd, const void *p, size_t n, off_t at);
+ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at);
+
+static void rob(int fd)
+{
+    ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+}
+
+ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at)
+{
+    if (robs && --robs == 0)
+        rob(fd);
+    return __real_pwrite(fd, p, n, at);
+}
+
+/* A container takes the page at the one moment that flamed cannot see. It has one page of flamed's
+ * then, and no second one. */
+START_TEST(a_process_takes_one_page_of_flamed_s_at_most)
+{
+    struct stream_header h = { .magic = STREAM_MAGIC, .version = STREAM_VERSION };
+    int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
+    struct stream *s = NULL;
+
+    ck_assert_int_eq(__real_pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
+    robs = 1 + _i; /* a poll writes twice */
+    ck_assert_int_eq(stream_poll(s, 1000), -EBADMSG);
+    ck_assert_int_eq(robs, 0);
+    ck_assert_int_gt(blocks_of(agent), 0); /* flamed's page */
+    rob(agent);                            /* the container keeps it elsewhere */
+    ck_assert_int_eq(__real_pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(stream_poll(s, NSEC_PER_SEC), -EBADMSG);
+    robs = 1;
+    stream_ask_interval(s, 1);
+    stream_ask_live(s, true);
+    stream_close(s);
+    ck_assert_int_eq(robs, 1); /* there was no further write */
+    robs = 0;
+    close(agent);
+}
+END_TEST
+
+/* Options are not written into a file whose header is missing. */
+START_TEST(no_option_makes_a_page)
+{
+    struct stream_header h = { .magic = STREAM_MAGIC, .version = STREAM_VERSION };
+    int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
+    struct stream *s = NULL;
+
+    ck_assert_int_eq(__real_pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
+    rob(agent);
+    stream_ask_interval(s, 1);
+    stream_ask_live(s, true);
+    ck_assert_int_eq(blocks_of(agent), 0);
+    stream_close(s);
+    close(agent);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("stream");
@@ -338,5 +401,7 @@ int main(void)
     tcase_add_test(tc, a_file_that_can_be_cut_is_read);
     tcase_add_test(tc, a_ring_goes_round_and_lies);
     tcase_add_test(tc, no_pages_are_made_in_place_of_those_that_were_taken);
+    tcase_add_loop_test(tc, a_process_takes_one_page_of_flamed_s_at_most, 0, 2);
+    tcase_add_test(tc, no_option_makes_a_page);
     return suite_run_case("stream", tc);
 }
