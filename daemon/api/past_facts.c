@@ -153,6 +153,7 @@ static bool past_holds(const struct matcher_set *set, const struct past_facts *f
         .container = "",
         .container_id = facts->container,
         .service = facts->service,
+        .payer = facts->payer,
     };
 
     return matcher_set_holds(set, &v);
@@ -192,7 +193,8 @@ static bool is_selected(const struct past_filter *f, const struct past_facts *fa
     if ((t->service && strcmp(facts->service, t->service) != 0) ||
         (t->place && !is_of_place(t->place, facts)))
         return false;
-    return !f->jvm || match_name(f->jvm, span_of(facts->container), span_of(facts->name)) > 0;
+    return !f->jvm || match_name(f->jvm, match_owner(&facts->payer, facts->container),
+                                 span_of(facts->name)) > 0;
 }
 
 static uint64_t program_of(const struct past_program *image)

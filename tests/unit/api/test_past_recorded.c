@@ -244,6 +244,15 @@ START_TEST(what_is_known_last_decides)
 }
 END_TEST
 
+/* Number @i of the names on which "order.*service" takes too many steps. */
+static void make_slow_name(size_t i, char *name, size_t size)
+{
+    snprintf(name, size, "%zu", i);
+    for (size_t k = strlen(name); k < size; k++)
+        name[k] = "order"[k % 5];
+    name[size - 1] = '\0';
+}
+
 /* One past JVM whose name is slow to match hides no other. After 64 of them, of 16 owners, an
  * answer is refused. */
 START_TEST(names_that_are_slow_to_match)
@@ -257,10 +266,7 @@ START_TEST(names_that_are_slow_to_match)
     ck_assert_int_eq(past_filter_init(&t, &filter, NULL), 0);
     for (size_t i = 1; i <= MATCH_SLOW_NAMES_MAX; i++) {
         ck_assert_int_eq(past_filter_refuse(&filter, 1, NULL), 1);
-        snprintf(name, sizeof(name), "%zu", i);
-        for (size_t k = strlen(name); k < sizeof(name); k++)
-            name[k] = "order"[k % 5];
-        name[sizeof(name) - 1] = '\0';
+        make_slow_name(i, name, sizeof(name));
         image.name = name;
         image.payer = 1 + i % 16; /* a single one has room for four */
         ck_assert(!past_wants_image(&filter, &image));
@@ -270,6 +276,35 @@ START_TEST(names_that_are_slow_to_match)
     ck_assert_int_eq(past_filter_refuse(&filter, 0, &err), -EINVAL);
     ck_assert_msg(strstr(err.msg, "too many steps on 64 names"), "%s", err.msg);
     past_filter_deinit(&filter);
+}
+END_TEST
+
+/* A process of the recorder is charged to its owner, not to its container: several owners have
+ * none. */
+START_TEST(recorded_names_that_are_slow_to_match)
+{
+    const struct target_selector t = { .viewer = &VIEWER_WHOLE, .jvm = "order.*service|shop" };
+    struct profile_process process = { .host_pid = 42, .payer = 1 };
+    struct past_filter filter;
+    struct profile p = { 0 };
+    char name[4096];
+
+    ck_assert_int_eq(intern_new(1 << 20, &p.strings), 0);
+    ck_assert_int_eq(past_filter_init(&t, &filter, NULL), 0);
+    for (size_t i = 0; i <= MATCH_OWNER_SLOW_NAMES_MAX; i++) {
+        make_slow_name(i, name, sizeof(name));
+        ck_assert_int_eq(intern_add(p.strings, span_of(name), &process.name), 0);
+        ck_assert(!past_wants(&filter, &p, &process));
+    }
+    /* It takes some steps: more than are left for the first owner. */
+    make_slow_name(0, name, 200);
+    memcpy(name + 150, "-shop", sizeof("-shop"));
+    ck_assert_int_eq(intern_add(p.strings, span_of(name), &process.name), 0);
+    ck_assert(!past_wants(&filter, &p, &process));
+    process.payer = 2;
+    ck_assert(past_wants(&filter, &p, &process));
+    past_filter_deinit(&filter);
+    intern_free(p.strings);
 }
 END_TEST
 
@@ -345,6 +380,7 @@ int main(void)
     tcase_add_loop_test(tc, a_minute_written_meanwhile_counts_once, 0, 2);
     tcase_add_test(tc, what_is_known_last_decides);
     tcase_add_test(tc, names_that_are_slow_to_match);
+    tcase_add_test(tc, recorded_names_that_are_slow_to_match);
     tcase_add_test(tc, a_pid_over_a_restart_of_flamed);
     tcase_add_test(tc, a_stored_launcher);
     return run_store_tests("past_recorded", tc);
