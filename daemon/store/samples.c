@@ -15,6 +15,10 @@
 #define SAMPLES_CONTEXTS (SAMPLES_WHO_MAX + 2)
 #define SAMPLES_CONTEXTS_MAX 1000000u
 
+/* The column of modes and flags also has the number of threads, from this bit on. */
+#define STANDS_SHIFT 17
+#define STATE_END (((uint32_t)PROFILE_STANDS_MAX + 1) << STANDS_SHIFT)
+
 /* Returns the number of columns: events and values have columns only if samples differ in them. */
 static size_t samples_columns(const struct profile *meta)
 {
@@ -93,6 +97,13 @@ static void encode_moments(struct dictionary *e, const struct profile *p, struct
     }
 }
 
+/* Returns the mode, the flags and the number of threads in one number. Older blobs have no number
+ * of threads. */
+static uint32_t state_of(const struct profile_sample *s)
+{
+    return (uint32_t)s->stands << STANDS_SHIFT | (uint32_t)s->flags << 1 | (s->mode & 1);
+}
+
 int samples_encode(struct dictionary *e, const struct profile *p, struct buf *out)
 {
     _cleanup_free_ uint32_t *nodes = calloc(p->stack_count + 1, sizeof(*nodes));
@@ -119,7 +130,7 @@ int samples_encode(struct dictionary *e, const struct profile *p, struct buf *ou
     for (size_t i = 0; i < p->sample_count; i++)
         blob_add_number(out, p->samples[i].count);
     for (size_t i = 0; i < p->sample_count; i++)
-        blob_add_number(out, (uint32_t)p->samples[i].flags << 1 | (p->samples[i].mode & 1));
+        blob_add_number(out, state_of(&p->samples[i]));
     if (samples_columns(p) == SAMPLES_COLUMNS_MAX) {
         for (size_t i = 0; i < p->sample_count; i++)
             blob_add_number(out, p->samples[i].event);
@@ -237,7 +248,7 @@ static int take_sample(const struct decoder *d, struct span columns[SAMPLES_COLU
 
     if (!blob_take_u32(&columns[1], &thread) || thread >= d->thread_count ||
         !blob_take_u32(&columns[2], ret_node) || !blob_take_u32(&columns[3], &ret->count) ||
-        ret->count == 0 || !blob_take_u32(&columns[4], &flags) || flags > 0x1ffff)
+        ret->count == 0 || !blob_take_u32(&columns[4], &flags) || flags >= STATE_END)
         return -EBADMSG;
     if (d->columns == SAMPLES_COLUMNS_MAX &&
         (!blob_take_u32(&columns[5], &event) || event >= d->meta->event_count ||
@@ -247,6 +258,7 @@ static int take_sample(const struct decoder *d, struct span columns[SAMPLES_COLU
     ret->event = (uint8_t)event;
     ret->mode = flags & 1;
     ret->flags = (uint16_t)(flags >> 1);
+    ret->stands = flags >> STANDS_SHIFT & PROFILE_STANDS_MAX;
     return 0;
 }
 

@@ -30,8 +30,8 @@ static char *text_of(struct profile *p, struct buf *out)
                (unsigned long long)p->truncated, (unsigned long long)p->truncated_by[5],
                (unsigned long long)p->lost);
     for (size_t i = 0; i < p->sample_count; i++)
-        buf_printf(out, "%llu %x %d,", (unsigned long long)(p->samples[i].time_ns - p->start_ns),
-                   p->samples[i].flags, p->samples[i].mode);
+        buf_printf(out, "%llu %x %d %d,", (unsigned long long)(p->samples[i].time_ns - p->start_ns),
+                   p->samples[i].flags, p->samples[i].mode, p->samples[i].stands);
     for (size_t i = 0; i < p->warning_count; i++)
         buf_printf(out, "\n%s", p->warnings[i]);
     return out->p;
@@ -56,6 +56,8 @@ static void expect_back(int32_t tid)
     struct store *s = open_store(0, 0);
 
     p->threads[0].host_tid = tid;
+    p->samples[0].stands = 6;
+    p->samples[1].stands = PROFILE_STANDS_MAX;
     buf_init(&before, 10 << 20);
     buf_init(&after, 10 << 20);
     ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
