@@ -152,11 +152,12 @@ int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *re
     return 0;
 }
 /* Walks the blocks of @h by their lengths. Free memory behind the last block is zero, or has
- * remains of freed blocks. The segment map does not mark those. */
+ * remains of freed blocks. The segment map does not mark those. The VM merges free neighbours. So
+ * there is at most one free block more than used ones, and a list with more is wrong. */
 static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, size_t max,
                           codecache_block_fn fn, void *cookie)
 {
-    size_t n = 0;
+    size_t n = 0, unused = 0;
 
     for (uint64_t block = h->low, end; block < h->high && n < max; block = end) {
         uint64_t tag;
@@ -167,6 +168,8 @@ static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, size
             return 0;
         if (r < 0)
             return r;
+        if (!used && unused++ > max)
+            return 0;
         if (!used)
             continue;
         r = memory_number(&vm->memory, h->segmap + ((block - h->low) >> h->log2_segment), 1, &tag);

@@ -3,6 +3,7 @@
  * broken ones. */
 #include "suite.h"
 
+#include "hotspot/code/code.h"
 #include "threads_image.h"
 #include "unwind/unwind.h"
 
@@ -309,6 +310,38 @@ START_TEST(a_circle_ends_where_slices_are_short)
 }
 END_TEST
 
+#define SEGMENT_BYTES 128
+#define FREE_BLOCKS 20
+
+static int count_block(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_t end)
+{
+    (void)vm, (void)blob, (void)end;
+    ++*(size_t *)cookie;
+    return 0;
+}
+
+static size_t blocks_up_to(size_t max)
+{
+    size_t count = 0;
+
+    ck_assert_int_eq(codecache_blocks(&t->vm, max, count_block, &count), 0);
+    return count;
+}
+
+/* A VM merges its free neighbours. A code heap of free blocks alone is not walked to its end. */
+START_TEST(free_blocks_end_a_walk)
+{
+    memset(t->code, 0, sizeof(t->code));
+    for (size_t i = 0; i <= FREE_BLOCKS; i++)
+        t->code[i * SEGMENT_BYTES] = 1; /* its length */
+    t->code[FREE_BLOCKS * SEGMENT_BYTES + 8] = 1;
+    t->heap[0x7000 + FREE_BLOCKS] = 0; /* the segment map: a block starts here */
+    ck_assert_uint_eq(blocks_up_to(FREE_BLOCKS - 2), 0);
+    ck_assert_uint_eq(blocks_up_to(FREE_BLOCKS), 1);
+    ck_assert_uint_eq(blocks_up_to(SIZE_MAX), 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("threads");
@@ -324,6 +357,7 @@ int main(void)
     tcase_add_loop_test(tc, no_monitor, 0, 2 * ARRAY_SIZE(NO_MONITORS));
     tcase_add_test(tc, no_stack_of_two_moments);
     tcase_add_test(tc, no_stack_of_a_thread_that_goes_on);
+    tcase_add_test(tc, free_blocks_end_a_walk);
     tcase_add_test(tc, draws_neighbours);
     tcase_add_test(tc, a_circle_ends);
     tcase_add_test(tc, a_circle_ends_where_slices_are_short);
