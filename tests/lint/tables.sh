@@ -73,6 +73,18 @@ if [ -e docs/threat-model.md ]; then
         esac || { echo "docs/threat-model.md names $word, which is no test"; bad=1; }
     done < <(grep -oE '`(test|unit|fuzz|jvm)_[A-Za-z0-9_.]+`|`[A-Z][A-Za-z]+(\.test_[a-z0-9_]+)`' docs/threat-model.md |
         tr -d '`' | tr . '\n' | sort -u)
+    # Each fuzz target has a parser, and each parser a row.
+    for target in tests/fuzz/fuzz_*.c; do
+        name=$(basename "$target" .c)
+        [ ! -e "$target" ] || grep -q "\`$name\`" docs/threat-model.md ||
+            { echo "docs/threat-model.md does not name $name"; bad=1; }
+    done
+    # Where keys are compared: `file.c`, `function`, both in daemon/.
+    while read -r file function; do
+        grep -qw -- "$function" "daemon/$file" 2>/dev/null ||
+            { echo "docs/threat-model.md names $function in $file, where it is not"; bad=1; }
+    done < <(sed -n '/^### By a reused number/,/^## /p' docs/threat-model.md |
+        grep -oE '`[a-z_/]+\.[ch]`, `[a-z_0-9]+`' | tr -d '`,' | sort -u)
 fi
 
 # The paths that the tour and the guide name, from the root, from daemon/, docs/ or web/, or the end of a path. And each
