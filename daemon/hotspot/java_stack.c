@@ -188,12 +188,15 @@ static enum step step_entry(struct java_walk *w)
 int java_stack_walk(struct java_walk *w)
 {
     enum step step = STEP_ON;
+    bool entry = false, entered; /* at the stub by which the VM calls Java: now, a step before */
 
     while (step == STEP_ON) {
+        entered = entry;
+        entry = w->pc == w->vm->code.call_stub_return && !w->relative;
         if (w->pc >= w->vm->code.interpreter_start && w->pc < w->vm->code.interpreter_end)
             step = step_interpreted(w);
-        else if (w->pc == w->vm->code.call_stub_return && !w->relative)
-            step = step_entry(w);
+        else if (entry) /* a Java frame is between two of them */
+            step = entered ? STEP_BROKEN : step_entry(w);
         else
             step = step_compiled(w);
     }

@@ -4,6 +4,7 @@
 #include "suite.h"
 
 #include "hotspot/code/code.h"
+#include "hotspot/java_stack.h"
 #include "threads_image.h"
 #include "unwind/unwind.h"
 
@@ -342,6 +343,56 @@ START_TEST(free_blocks_end_a_walk)
 }
 END_TEST
 
+#define ENTRY_WORDS 8
+
+/* Puts frames into @words, by which the VM calls Java, each the caller of the one before. */
+static void put_entries(uint64_t *words, uint64_t at, size_t count)
+{
+    for (size_t i = 0; i < count; i++, words += ENTRY_WORDS, at += ENTRY_WORDS * sizeof(*words)) {
+        words[0] = at + 16; /* fp */
+        words[2] = at + 32; /* wrapper */
+        words[4] =
+            i + 1 < count ? at + 16 + ENTRY_WORDS * sizeof(*words) : 0; /* sp of the caller */
+        words[5] = t->vm.code.call_stub_return;
+    }
+}
+
+static int walk_entries(size_t count)
+{
+    static uint64_t words[4 * ENTRY_WORDS];
+    static struct java_codes codes;
+    const uint64_t low = UINT64_C(0x7f3000000000), high = low + sizeof(words);
+    struct hotspot_layout *l = &t->vm.layout;
+    uint64_t out[1];
+    struct java_walk w = { .vm = &t->vm,
+                           .codes = &codes,
+                           .words = words,
+                           .low = low,
+                           .high = high,
+                           .words_end = high,
+                           .sp = low + 16,
+                           .pc = threads_image_pc(),
+                           .out = out,
+                           .max = ARRAY_SIZE(out) };
+
+    t->vm.code.call_stub_return = w.pc;
+    l->frame_call_wrapper = 0;
+    l->wrapper_anchor = l->anchor_sp = (struct layout_field){ .width = 8 };
+    l->anchor_pc = (struct layout_field){ .offset = 8, .width = 8 };
+    put_entries(words, low, count);
+    return java_stack_walk(&w);
+}
+
+/* Java frames are between two calls of Java by the VM. Their number is bounded, so a stack of calls
+ * alone must end the walk. */
+START_TEST(entries_without_java_frames_end_a_walk)
+{
+    ck_assert_int_eq(walk_entries(1), JAVA_STACK_WHOLE);
+    ck_assert_int_eq(walk_entries(2), JAVA_STACK_BROKEN);
+    ck_assert_int_eq(walk_entries(4), JAVA_STACK_BROKEN);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("threads");
@@ -358,6 +409,7 @@ int main(void)
     tcase_add_test(tc, no_stack_of_two_moments);
     tcase_add_test(tc, no_stack_of_a_thread_that_goes_on);
     tcase_add_test(tc, free_blocks_end_a_walk);
+    tcase_add_test(tc, entries_without_java_frames_end_a_walk);
     tcase_add_test(tc, draws_neighbours);
     tcase_add_test(tc, a_circle_ends);
     tcase_add_test(tc, a_circle_ends_where_slices_are_short);
