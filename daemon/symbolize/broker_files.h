@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The symbolizer over any source of files: the broker, or, in tests, this machine's files.
+ * A symbolizer over any source of files: the broker, or, in tests, this machine's files.
  */
 #pragma once
 

@@ -32,7 +32,7 @@ int elf_cache_new(size_t files_max, bool background, int wake_fd, struct memory_
 
 static void keep(struct work *work)
 {
-    (void)work; /* the list of readings frees it */
+    (void)work; /* the reading stays in the cache's list, which frees it */
 }
 
 struct elf_cache *elf_cache_free(struct elf_cache *c)
@@ -95,12 +95,12 @@ static void begin_step(struct elf_cache *c, struct elf_reading *r, enum elf_step
     r->step = step;
     if (c->worker && worker_put(c->worker, &r->work))
         return;
-    r->work.run(&r->work); /* without a thread, reads the file at once */
+    r->work.run(&r->work); /* without a thread, or without a place there, reads the file here */
     advance(c, r);
 }
 
-/* Ends @r and frees it. @s: its image; NULL: it has failed with r->outcome. Continues a reading
- * that waited for it. */
+/* Ends @r and frees it. @s: its image, or NULL if it has failed with r->outcome. Continues a
+ * reading that waited for @r. */
 static void finish(struct elf_cache *c, struct elf_reading *r, struct elf_slot *s)
 {
     struct elf_result *result = &c->results[r->ticket % RESULTS_MAX];
@@ -128,12 +128,12 @@ static void finish(struct elf_cache *c, struct elf_reading *r, struct elf_slot *
         if (other->waits && elf_keys_equal(&other->keys, &keys)) {
             other->waits = false;
             read_next(c, other);
-            return; /* the list has changed; the end of @other continues the next reading */
+            return; /* the list has changed; the end of @other continues any further reading */
         }
     }
 }
 
-/* Returns the other reading that reads the symbols of the same files; NULL: none. */
+/* Returns another reading that already reads the symbols of the same files; NULL: none. */
 static struct elf_reading *find_reading(const struct elf_cache *c, const struct elf_reading *r)
 {
     for (size_t i = 0; i < c->reading_count; i++) {
@@ -145,8 +145,8 @@ static struct elf_reading *find_reading(const struct elf_cache *c, const struct 
     return NULL;
 }
 
-/* Reads the symbols of @r, with all files known, unless an image or another reading has the same
- * files. */
+/* Reads the symbols of @r after all its files are known, unless an image or another reading has the
+ * same files. */
 static void read_next(struct elf_cache *c, struct elf_reading *r)
 {
     struct elf_slot *s = slot_by_keys(c, &r->keys, r->owner);
@@ -190,7 +190,7 @@ static void advance(struct elf_cache *c, struct elf_reading *r)
     s = slot_by_print(c, r->print);
     if (!s && r->image)
         s = slot_store(c, r);
-    if (!s) { /* the image is evicted by now */
+    if (!s) { /* the image has been evicted since */
         r->known_count = 0;
         begin_step(c, r, ELF_STEP_READ);
         return;
@@ -199,7 +199,7 @@ static void advance(struct elf_cache *c, struct elf_reading *r)
 }
 
 /* Returns the image of the file of @r, if the file and its possible debug file were read before;
- * else NULL. */
+ * NULL otherwise. */
 static struct elf_slot *find_read(struct elf_cache *c, struct elf_reading *r)
 {
     const struct elf_headers *headers = headers_by_keys(c, &r->keys);
@@ -214,7 +214,7 @@ static struct elf_slot *find_read(struct elf_cache *c, struct elf_reading *r)
     return s;
 }
 
-/* Begins to read @fd, and takes it over. Return: as elf_cache_settle(). */
+/* Begins to read @fd and takes it. Returns the results of elf_cache_settle(). */
 static int begin(struct elf_cache *c, uint64_t owner, const struct symbol_files *files,
                  const struct proc_id *id, uint64_t start, uint64_t end, int fd,
                  struct elf_ref *ret, struct error *err)
@@ -250,7 +250,7 @@ int elf_cache_load(struct elf_cache *c, uint64_t owner, const struct symbol_file
 
     *ret = ELF_REF_NULL;
     if (!shares_room(&c->places, owner))
-        return ELF_CACHE_PENDING; /* the caller asks again */
+        return ELF_CACHE_PENDING; /* the caller has to call again */
     r = files->mapped(files->cookie, id, start, end, &fd, err);
     if (r == 0 && sealed_bytes(fd) > shares_room(&c->memory->copies, owner)) {
         close_fd(fd);

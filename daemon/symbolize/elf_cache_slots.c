@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kept files: how they are found, and which are evicted. */
+/* The slots of the cache: how they are found, and which are evicted. */
 #include "base/list.h"
 #include "symbolize/elf_cache_impl.h"
 
-/* Time without use after which a file may be evicted: for a file of the same owner, and for a file
- * of any owner. */
+/* How long a file must be unused before it may be evicted: for a file of the same owner, and for a
+ * file of any owner. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 #define LONG_IDLE_NS (60 * NSEC_PER_SEC)
 #define TRY_AGAIN_NS NSEC_PER_SEC
@@ -69,7 +69,7 @@ const struct elf_headers *headers_by_keys(const struct elf_cache *c, const struc
 
 /* ---- room ---- */
 
-/* Returns the file of @owner that was used longest ago, before @before_ns; NULL: none. */
+/* Returns the file of @owner that was used longest ago and before @before_ns; NULL: none. */
 static struct elf_slot *oldest_of(struct elf_cache *c, uint64_t owner, uint64_t before_ns)
 {
     struct elf_slot *oldest = NULL;
@@ -84,7 +84,7 @@ static struct elf_slot *oldest_of(struct elf_cache *c, uint64_t owner, uint64_t 
     return oldest;
 }
 
-/* Returns the owner that has the most, of @files or of bytes. 0: no owner has any. */
+/* Returns the owner that has the most files (@files) or bytes; 0 if no owner has any. */
 static uint64_t greediest(const struct elf_cache *c, bool files, uint64_t *ret_has)
 {
     uint64_t owner = 0;
@@ -106,9 +106,9 @@ static uint64_t greediest(const struct elf_cache *c, bool files, uint64_t *ret_h
     return owner;
 }
 
-/* Returns the file to evict for @bytes more of @owner. That is an own idle file, else one of an
- * owner that has more symbols, if they are what takes the room. Else it is any that was idle for
- * long. NULL: none. */
+/* Returns the file to evict so that @owner gets @bytes more; NULL: none. Takes an idle file of
+ * @owner. Otherwise, if memory is short, takes a file of the owner that has the most symbols.
+ * Otherwise takes any file that was idle for long. */
 static struct elf_slot *victim(struct elf_cache *c, uint64_t owner, uint64_t bytes)
 {
     struct elf_slot *s = oldest_of(c, owner, c->now_ns - MIN(c->now_ns, IDLE_NS)), *o;
@@ -131,7 +131,7 @@ static void evict(struct elf_cache *c, struct elf_slot *s)
     c->stats.evicted++;
 }
 
-/* Makes room for @bytes of @owner. False: no room. */
+/* Makes room for @bytes of @owner. Returns false if there is none. */
 static bool make_room(struct elf_cache *c, uint64_t owner, uint64_t bytes)
 {
     while (shares_room_lasting(&c->memory->symbols, owner) < bytes) {
@@ -146,7 +146,8 @@ static bool make_room(struct elf_cache *c, uint64_t owner, uint64_t bytes)
     return true;
 }
 
-/* Returns a free slot, else evicts the oldest file of the owner that has the most files. */
+/* Returns a free slot. If there is none, evicts the oldest file of the owner that has the most
+ * files. */
 static struct elf_slot *take_slot(struct elf_cache *c)
 {
     struct elf_slot *s;

@@ -29,7 +29,8 @@ bool elf_keys_equal(const struct elf_keys *a, const struct elf_keys *b)
 
 /* ---- the steps ---- */
 
-/* Adds the symbols of the small file that is packed in @f, if there is one. *ret: its print. */
+/* Adds the symbols of the small ELF file that is packed in @f, if there is one. *ret: hash of that
+ * file. */
 static int add_mini(struct elf_file *f, const struct fingerprint_key *key, struct symbol_builder *b,
                     uint64_t *ret)
 {
@@ -46,7 +47,7 @@ static int add_mini(struct elf_file *f, const struct fingerprint_key *key, struc
     return r;
 }
 
-/* Reads all that has symbols. *ret_print: of all that was read. 0; -EDQUOT; -ENOMEM. */
+/* Reads all symbols. *ret_print: hash of all that was read. Returns 0, -EDQUOT or -ENOMEM. */
 static int read_all(struct elf_reading *r, struct elf_file *debug, struct symbol_builder *b,
                     uint64_t *ret_print)
 {
@@ -70,7 +71,7 @@ static int read_all(struct elf_reading *r, struct elf_file *debug, struct symbol
     return k;
 }
 
-/* Makes an image without symbols. NULL: no memory. */
+/* Makes an image without symbols. Returns NULL if memory is short. */
 static struct elf_image *image_of(const struct elf_file *f)
 {
     struct elf_image *image = calloc(1, sizeof(*image));
@@ -93,7 +94,7 @@ static bool same_build_id(const struct elf_file *a, const struct elf_file *b)
     return id.n && span_eq(id, elf_file_build_id(b));
 }
 
-/* Returns the debug file that belongs to the file of @r; NULL: neither does. */
+/* Returns the debug file that belongs to the file of @r; NULL if neither debug file does. */
 static struct elf_file *own_debug_file(const struct elf_reading *r)
 {
     _cleanup_(elf_file_closep) struct elf_file *debug = NULL, *link = NULL;
@@ -170,7 +171,7 @@ static void run_step(struct work *work)
     reading_turn_end();
 }
 
-/* ---- its life ---- */
+/* ---- creating and freeing ---- */
 
 struct elf_reading *elf_reading_new(int fd, uint64_t owner, const struct symbol_files *files,
                                     const struct proc_id *id, uint64_t start, uint64_t end,
@@ -199,8 +200,8 @@ struct elf_reading *elf_reading_new(int fd, uint64_t owner, const struct symbol_
     return r;
 }
 
-/* Closes one of the reading's files, and gives back the bytes charged for it. The present size of
- * the file may differ, because its owner can seal it or let it grow. */
+/* Closes one of the reading's files, and gives back the bytes charged for it. The file's current
+ * size may differ from that number, because its owner can seal the file or make it grow. */
 static void drop_file(const struct elf_reading *r, int *fd, uint64_t *copied)
 {
     shares_give(r->copies, r->owner, *copied);
@@ -222,7 +223,8 @@ struct elf_reading *elf_reading_free(struct elf_reading *r)
     return NULL;
 }
 
-/* Keeps the debug file *@fd, unless it is a copy without room. Returns true if it is kept. */
+/* Keeps the debug file *@fd, unless it is a copy for which there is no room. Returns true if it is
+ * kept. */
 static bool keep_debug(const struct elf_reading *r, int *fd, uint64_t *copied,
                        struct file_identity *identity)
 {
@@ -241,7 +243,7 @@ int elf_reading_find_debug(struct elf_reading *r)
 {
     const struct elf_headers *h = &r->headers;
     const struct symbol_files *f = r->files;
-    int by_id = 1, by_link = 1; /* both unknown */
+    int by_id = 1, by_link = 1; /* 1: not yet known */
 
     if (!h->stripped)
         return 0;

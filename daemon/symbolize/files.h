@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The source of a target's files for symbolize/: the broker, or, in tests, this machine's own
- * files. Each function is like that with the same name in broker_client/broker.h. Thread: the
+ * files. Each function works like the one with the same name in broker_client/broker.h. Thread: the
  * engine's.
  */
 #pragma once
@@ -12,7 +12,7 @@
 struct broker;
 
 struct symbol_files {
-    void *cookie; /* passed as their broker */
+    void *cookie; /* passed to them in place of the broker */
     int (*maps)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*mapped)(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                   int *ret_fd, struct error *err);

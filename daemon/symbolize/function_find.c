@@ -14,8 +14,8 @@ bool function_file_matches(struct span path, struct span file, bool *ret_exact)
            (base.n > file.n && memcmp(base.p, file.p, file.n) == 0 && base.p[file.n] == '.');
 }
 
-/* Writes the offset in the file of the code at @address. Returns false if no segment contains the
- * code. */
+/* Writes the offset in the file of the code at @address. Returns false if no segment contains
+ * @address. */
 static bool file_offset(const struct elf_image *image, uint64_t address, uint64_t *ret)
 {
     for (size_t i = 0; i < image->segment_count; i++) {
@@ -29,7 +29,7 @@ static bool file_offset(const struct elf_image *image, uint64_t address, uint64_
     return false;
 }
 
-/* Returns symbol number @i of both lists, and its start in *ret_start. */
+/* Returns symbol @i of both lists together, and its start in *ret_start. */
 static struct span symbol_at(const struct symbol_table *t, size_t i, uint64_t *ret_start)
 {
     if (i < t->count) {
@@ -40,9 +40,9 @@ static struct span symbol_at(const struct symbol_table *t, size_t i, uint64_t *r
     return symbol_alias_name(t, &t->aliases[i - t->count]);
 }
 
-/* Returns the numbers of all symbols of both lists, in the order of the places of their names, so
- * that each packed block of names is unpacked only once. The upper half of an entry is the place of
- * the name. Owned by the caller; NULL: no memory. */
+/* Returns the numbers of all symbols of both lists, in the order in which their names are stored.
+ * So each packed block of names is unpacked only once. The upper half of an entry is the place of
+ * the name. The caller owns the result; NULL: no memory. */
 static uint64_t *order_by_name(const struct symbol_table *t)
 {
     size_t n = t->count + t->alias_count;
@@ -58,8 +58,9 @@ static uint64_t *order_by_name(const struct symbol_table *t)
     return order;
 }
 
-/* Returns true if the digits right before @p, in @symbol, are the number @n: mangled identifiers
- * follow their length. (In Rust an "_" separates them if the identifier begins like a number.) */
+/* Returns true if the digits right before @p, in @symbol, are the number @n: a mangled identifier
+ * has its length before it. (In Rust an "_" separates them if the identifier begins like a number.)
+ */
 static bool has_length_before(struct span symbol, const char *p, size_t n)
 {
     char digits[24];
@@ -71,8 +72,8 @@ static bool has_length_before(struct span symbol, const char *p, size_t n)
     return before > (size_t)count && memcmp(symbol.p + before - count, digits, (size_t)count) == 0;
 }
 
-/* Returns true if @symbol may be the mangled name of a function with the last part @last. Parts
- * that a compiler split off do not count. */
+/* Returns true if @symbol may be the mangled name of a function with the last part @last. Returns
+ * false for parts that a compiler split off. */
 static bool may_be_mangled(struct span symbol, struct span last)
 {
     if (!symbol_is_mangled(symbol) || span_find(symbol, '.') < symbol.n)
@@ -98,7 +99,7 @@ static struct span last_part(struct span name)
     return last;
 }
 
-/* Does the same as function_find_all() for names that are spans. */
+/* Does function_find_all() for names that are spans. */
 static void find_all(const struct elf_image *image, const struct span *names, size_t count,
                      bool by_prefix, uint64_t *ret_offsets)
 {
@@ -132,7 +133,8 @@ void function_find_all(const struct elf_image *image, const char *const *names, 
     find_all(image, wanted, MIN(count, (size_t)FUNCTIONS_MAX), by_prefix, ret_offsets);
 }
 
-/* Compares @symbol's readable name with @name. 1: equal; 0: different; -EAGAIN: not known yet. */
+/* Compares @symbol's readable name with @name. Returns 1 if equal, 0 if different, -EAGAIN if the
+ * readable name is not known yet. */
 static int is_called(struct namer *namer, uint64_t owner, struct span symbol, struct span name)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);

@@ -14,7 +14,7 @@ struct inlines {
     bool background;
     int wake_fd;
     struct memory_budget *memory; /* borrowed */
-    struct worker *worker;        /* NULL: not begun, or there is none */
+    struct worker *worker;        /* NULL: not started yet, or not used */
     struct inlines_file *list[INLINES_FILES_MAX];
     size_t count;
     uint32_t last_number;
@@ -39,7 +39,7 @@ int inlines_new(const struct symbol_files *files, struct namer *namer, bool back
 
 static void leave(struct work *work)
 {
-    (void)work; /* the list of the worker still has the file */
+    (void)work; /* the file stays in the list, which frees it */
 }
 
 static struct inlines_file *find(const struct inlines *n, uint32_t file)
@@ -65,7 +65,7 @@ bool inlines_knows(const struct inlines *n, uint32_t file)
 
 /* ---- files ---- */
 
-/* Charges @bytes of @f to @s, in place of *counted. Gives up @f if there is no room. */
+/* Charges @bytes of @f to @s instead of *counted. Gives @f up if there is no room. */
 static void count(struct shares *s, struct inlines_file *f, uint64_t bytes, uint64_t *counted)
 {
     uint64_t owner = f->work.owner;
@@ -94,7 +94,7 @@ static void drop_file(struct inlines *n, struct inlines_file *f)
     inlines_file_free(f);
 }
 
-/* Gives all back. */
+/* Frees all files and gives their memory back. */
 static void clear(struct inlines *n)
 {
     n->worker = worker_free(n->worker, leave);
@@ -111,7 +111,8 @@ struct inlines *inlines_free(struct inlines *n)
     return NULL;
 }
 
-/* Drops the file with the oldest last request, of those not being read. False: none. */
+/* Drops the file that was requested longest ago, but none that is being read. Returns false if
+ * there is none. */
 static bool drop_oldest(struct inlines *n)
 {
     size_t oldest = n->count;
@@ -128,7 +129,7 @@ static bool drop_oldest(struct inlines *n)
     return true;
 }
 
-/* Opens the possible debug files of the mapping. */
+/* Opens the debug files that the mapping may have. */
 static void open_debug(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
                        const struct elf_headers *h, int *ret_debug_fd, int *ret_link_fd)
 {
@@ -255,7 +256,7 @@ bool inlines_reads(const struct inlines *n)
 
 /* ---- readings ---- */
 
-/* Opens the shared debug file that a reading has found missing. */
+/* Opens the shared debug file that a reading found to be missing. */
 static void open_alt(struct inlines *n, struct inlines_file *f)
 {
     const struct symbol_files *s = n->files;
@@ -271,7 +272,7 @@ static void open_alt(struct inlines *n, struct inlines_file *f)
         s->debug_shared(s->cookie, &f->id, name, &f->job.alt_fd, NULL) != 0)
         f->job.alt_fd = -1;
     f->alt_asked = true;
-    f->read_ns = 0; /* read it at once */
+    f->read_ns = 0; /* read it without a pause */
     count_copies(n, f);
 }
 
@@ -299,8 +300,7 @@ static void begin_reading(struct inlines *n, struct inlines_file *f, uint64_t no
         n->worker = NULL;
     if (n->worker && worker_put(n->worker, &f->work))
         return;
-    if (n->background) { /* without a thread, names are not read, because the engine's thread must
-                          * not wait */
+    if (n->background) { /* only a reading on the other thread may wait for names */
         f->reading = false;
         f->given_up = true;
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inlined functions and lines at addresses of files, for captures that want them. Stores the
- * requested addresses, and reads the answers on a separate thread (dwarf/dwarf.h). Costs nothing
- * without requests: everything is freed a minute after the last one. Thread: the engine's.
+ * requested addresses, and reads the answers on a separate thread (dwarf/dwarf.h). A minute after
+ * the last request everything is freed. Thread: the engine's.
  */
 #pragma once
 
@@ -15,28 +15,29 @@
 #define INLINES_FILES_MAX 32
 #define INLINES_ADDRESSES_MAX (1u << 16)            /* addresses of one file */
 #define INLINES_FRAMES_MAX ((size_t)1 << 19)        /* frames at all addresses of one file */
-#define INLINES_STRINGS_MAX_BYTES ((size_t)8 << 20) /* bytes of one file */
+#define INLINES_STRINGS_MAX_BYTES ((size_t)8 << 20) /* bytes of strings of one file */
 #define INLINES_READING_NS NSEC_PER_SEC             /* CPU time of one reading */
 #define INLINES_FILE_NS (10 * NSEC_PER_SEC)         /* CPU time of all readings of a file */
-#define INLINES_NAMES_NS (2 * NSEC_PER_SEC)         /* wait of a reading for readable names */
+#define INLINES_NAMES_NS (2 * NSEC_PER_SEC)         /* wait for readable names */
 #define INLINES_PAUSE_NS (200 * NSEC_PER_MSEC)      /* between two readings of a file */
 #define INLINES_IDLE_NS (60 * NSEC_PER_SEC)
 
 struct inlines;
 
-/* Makes an empty set. @files and @wake_fd: as for the cache of ELF files. @namer: borrowed; NULL:
- * symbols stay raw.
- * @memory: borrowed. A file is charged to the owner that had it read first, and gets no further
- * answers once that share is used up. The first reading starts the thread. 0 or -ENOMEM. */
+/* Makes an empty set. @files and @wake_fd: as for elf_cache_new(). @namer: borrowed; NULL: symbols
+ * stay raw. @memory: borrowed. A file is charged to the owner that requested it first. It gets no
+ * further answers once that owner's share is used up. The first reading starts the thread. Returns
+ * 0 or -ENOMEM. */
 int inlines_new(const struct symbol_files *files, struct namer *namer, bool background, int wake_fd,
                 struct memory_budget *memory, struct inlines **ret);
 struct inlines *inlines_free(struct inlines *n);
 
 /* Returns the number of the file behind the mapping @start to @end of @id, with the headers @h. The
- * number is never used again; 0: the file is not available. Asks the broker. */
+ * number is never used for another file. Returns 0 if the file is not available. Asks the broker.
+ */
 uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
                       const struct elf_headers *h, uint64_t now_ns);
-/* Returns the owner that @file is charged to; 0: the file is no longer known. */
+/* Returns the owner that is charged for @file; 0 if the file is no longer known. */
 uint64_t inlines_owner(const struct inlines *n, uint32_t file);
 /* Returns true if @file is still known. */
 bool inlines_knows(const struct inlines *n, uint32_t file);
@@ -50,14 +51,15 @@ bool inlines_reads(const struct inlines *n);
 
 struct inlines_frame {
     struct span name,
-        file; /* readable; empty: unknown; point into the answers until the next poll */
+        file; /* readable text; empty: unknown; points into the answers until the next poll */
     uint32_t line;
 };
-/* Gets the answer for an address, as in dwarf_answer: *count frames in @ret, innermost first. */
+/* Gets the answer for an address: *count frames in @ret, innermost first. Returns its state as in
+ * struct dwarf_answer. */
 enum dwarf_state inlines_get(const struct inlines *n, uint32_t file, uint64_t address,
                              struct inlines_frame ret[DWARF_FRAMES_MAX], size_t *count);
-/* Returns true if @file has debug information that can be read. */
+/* Returns true if @file has debug information that flamed can read. */
 bool inlines_has_any(const struct inlines *n, uint32_t file);
-/* Returns true if names of @file are in a file that it shares with others (dwz), and that is
- * missing. */
+/* Returns true if names of @file are in a file that it shares with other files (dwz), and that
+ * shared file is missing. */
 bool inlines_lacks_shared(const struct inlines *n, uint32_t file);

@@ -5,9 +5,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/* ---- the reading: on the other thread ---- */
+/* ---- the reading, on the other thread ---- */
 
-/* Opens the debug file @fd if it has the build-id of @h, or the checksum of its link. */
+/* Opens the debug file @fd if it has the build-id of @h, or with @by_link the checksum of its link.
+ */
 static int open_debug(int fd, const struct elf_headers *h, bool by_link, struct dwarf **ret)
 {
     _cleanup_(elf_file_closep) struct elf_file *f = NULL;
@@ -44,7 +45,7 @@ static void open_alt(struct inlines_file *f)
         f->job.alt_fd = close_fd(f->job.alt_fd);
 }
 
-/* The readable form of the symbol @symbol of @strings, as another of them; 0: none. */
+/* Returns the readable form of the symbol @symbol as a string of the result; 0: none. */
 static uint32_t readable(struct inlines_file *f, struct span symbol, uint64_t until_ns)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
@@ -54,8 +55,8 @@ static uint32_t readable(struct inlines_file *f, struct span symbol, uint64_t un
     return intern_add(f->job.result.strings, buf_span(&text), &id) < 0 ? 0 : id;
 }
 
-/* Replaces mangled names by readable ones. Requests all of them first, as far as there is room.
- * Makes each name once. */
+/* Replaces mangled names by readable ones. First requests all names, as far as there is room. Then
+ * makes each name once. */
 static void make_readable(struct inlines_file *f)
 {
     struct dwarf_answers *a = &f->job.result;
@@ -84,7 +85,7 @@ static void run(struct work *work)
     if (f->job.outcome > 0)
         f->job.outcome = open_dwarf(f);
     if (f->job.outcome < 0 || inlines_file_alt(f).n)
-        return; /* its shared debug file must be opened first */
+        return; /* the engine has to open the shared debug file first */
     if (f->job.alt_fd >= 0 && !f->job.alt)
         open_alt(f);
     f->job.result_outcome = dwarf_look_up(f->job.dwarf, f->job.asked, f->job.asked_count,
@@ -95,7 +96,7 @@ static void run(struct work *work)
         dwarf_rest(f->job.alt);
 }
 
-/* ---- its life ---- */
+/* ---- creating and freeing ---- */
 
 struct inlines_file *inlines_file_new(int fd, int debug_fd, int link_fd)
 {
@@ -180,13 +181,13 @@ size_t inlines_file_bytes(const struct inlines_file *f)
     size_t bytes = sizeof(*f) + id_table_bytes(&f->addresses) + intern_bytes(f->strings) +
                    f->answer_cap * sizeof(*f->answers) + f->frame_cap * sizeof(*f->frames);
 
-    if (f->reading) /* the other thread owns them during a reading */
+    if (f->reading) /* the other thread owns the debug information during a reading */
         return bytes;
     return bytes + (f->job.dwarf ? dwarf_bytes(f->job.dwarf) : 0) +
            (f->job.alt ? dwarf_bytes(f->job.alt) : 0);
 }
 
-/* Keeps the frames of an answer. */
+/* Stores the frames of an answer. Returns false if there is no room. */
 static bool keep(struct inlines_file *f, const struct dwarf_answer *a, struct dwarf_answer *to)
 {
     if (f->frame_count + a->count > INLINES_FRAMES_MAX)

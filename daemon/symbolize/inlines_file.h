@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One file of symbolize/inlines.h: its requested addresses and answers, and the work of reading it
- * on another thread. Between begin and end of that work, only the work touches the fields below
- * "The reading".
+ * on another thread. Between begin and end of that work, only the work uses struct inlines_reading.
  */
 #pragma once
 
@@ -14,7 +13,7 @@
 struct inlines_reading {
     struct namer *namer; /* borrowed */
     int fd, debug_fd, link_fd, alt_fd;
-    int outcome; /* result of opening the file: 1: not opened yet; 0; -errno */
+    int outcome; /* result of opening the file: 0 or -errno; 1: not opened yet */
     struct dwarf *dwarf, *alt;
     uint64_t *asked; /* owned: addresses, and their numbers */
     uint32_t *numbers;
@@ -30,8 +29,9 @@ struct inlines_file {
     struct proc_id id; /* a process that maps the file */
     struct elf_headers headers;
     uint64_t read_ns, used_ns;    /* end of the last reading; time of the last request */
-    uint64_t cpu_ns;              /* of all readings together */
-    uint64_t copied_bytes, bytes; /* charged: of open copies in memory; of all else */
+    uint64_t cpu_ns;              /* CPU time of all readings together */
+    uint64_t copied_bytes, bytes; /* bytes charged for open copies in memory; bytes charged for all
+                                   * other memory */
     bool reading, alt_asked, given_up;
     struct id_table addresses;    /* uint64_t */
     struct dwarf_answer *answers; /* owned, [addresses.cap] */
@@ -42,14 +42,15 @@ struct inlines_file {
     struct inlines_reading job;
 };
 
-/* Makes a file. Takes the descriptors, -1: none. NULL: no memory. */
+/* Makes a file. Takes the descriptors; -1: none. Returns NULL if memory is short. */
 struct inlines_file *inlines_file_new(int fd, int debug_fd, int link_fd);
 struct inlines_file *inlines_file_free(struct inlines_file *f);
-bool inlines_file_wants(const struct inlines_file *f); /* answers that may still come */
-/* Prepares the next reading, of addresses without an answer. False: none, or no memory. */
+bool inlines_file_wants(const struct inlines_file *f); /* returns whether answers may still come */
+/* Prepares the next reading, for addresses without an answer. Returns false if there are none, or
+ * if memory is short. */
 bool inlines_file_begin(struct inlines_file *f);
-/* Stores the answers of the reading; without @room for answers, no more are wanted. */
+/* Stores the answers of the reading; without @room, the file gets no further answers. */
 void inlines_file_end(struct inlines_file *f, bool room, uint64_t now_ns);
-/* Returns the build-id of the shared debug file to open now; empty: none. */
+/* Returns the build-id of the shared debug file that has to be opened now; empty: none. */
 struct span inlines_file_alt(const struct inlines_file *f);
 size_t inlines_file_bytes(const struct inlines_file *f);

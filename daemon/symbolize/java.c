@@ -8,7 +8,7 @@
 #include "symbolize/java_methods.h"
 #include "unwind/unwind.h"
 
-#define JAVA_RETURN_BIT (UINT64_C(1) << 63) /* kinds of words that come here are below 4 */
+#define JAVA_RETURN_BIT (UINT64_C(1) << 63) /* kinds of words in this file are below 4 */
 
 /* The meaning of an address: frames [first, first + count) of the pool. */
 struct java_pc {
@@ -16,10 +16,10 @@ struct java_pc {
     uint64_t blob, start; /* identifies the code */
     uint64_t checked_ns;  /* when the code was last seen to exist */
     int32_t compile_id;
-    uint32_t first, function; /* function: of an interpreted method */
+    uint32_t first, function; /* function: for an interpreted method */
     uint16_t count;
     uint8_t kind;  /* enum hotspot_code_kind */
-    bool for_good; /* true: a stub that the VM never frees */
+    bool for_good; /* a stub that the VM never frees */
 };
 
 struct java_names {
@@ -80,7 +80,8 @@ static struct java_pc *java_pc_find(struct java_names *j, uint64_t a, uint64_t b
 }
 
 /* Stores the meaning of @pc with its @frames, in place of an entry with the same key, unless a read
- * since @unanswered failed: then a part may be missing, so the address is read again next time. */
+ * failed since hotspot_vm_unanswered() was @unanswered. Then a part may be missing, so the next
+ * request reads the address again. */
 static void java_pc_put(struct java_names *j, const struct hotspot_vm *vm, uint64_t unanswered,
                         struct java_pc pc, const uint32_t *frames)
 {
@@ -140,7 +141,7 @@ static enum frame_kind kind_of(const struct hotspot_vm *vm, const struct hotspot
                                                                             : FRAME_C2;
 }
 
-/* Gets the frames of @code at @pc. Returns their number; 0: the code is freed. */
+/* Gets the frames of @code at @pc. Returns their number; 0 if the code has been freed. */
 static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
                           const struct hotspot_code *code, uint64_t pc, bool is_return_address,
                           uint64_t now_ns, uint32_t ret[JAVA_EXPAND_MAX])
@@ -154,7 +155,7 @@ static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
         return 1;
     }
     n = hotspot_code_locate(vm, code, pc, is_return_address, at);
-    if (n < 0 && code->method) { /* without debug information only the method is known */
+    if (n < 0 && code->method) { /* without debug information, only the method is known */
         at[0] = (struct hotspot_location){ .method = code->method, .bci = -1 };
         n = 1;
     }
@@ -182,9 +183,9 @@ static bool is_stub(const struct java_pc *known)
     return known->kind == HOTSPOT_CODE_STUB || known->kind == HOTSPOT_CODE_INTERPRETER;
 }
 
-/* Returns true if the code of @known at @pc is unchanged, or if the process is gone; false also
- * without an answer. Methods are recognised by their compile id with one small read; a stub has
- * none. */
+/* Returns true if the code of @known at @pc is unchanged, or if the process is gone; false also if
+ * the memory was not read. One small read of the compile id recognises a method; stubs have no
+ * compile id. */
 static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, uint64_t pc)
 {
     struct hotspot_code code = { .kind = known->kind,
@@ -247,7 +248,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
         return 0;
     if (r == 0 && has_id &&
         ((uint64_t)code.compile_id & UNWIND_ID_MASK) != (word >> UNWIND_PC_BITS & UNWIND_ID_MASK))
-        r = HOTSPOT_NO_CODE; /* by now, other code is at that address */
+        r = HOTSPOT_NO_CODE; /* other code is at that address now */
     if (r == 0)
         n = java_expand(j, vm, &code, pc, is_return_address, now_ns, frames);
     if (n || has_id) {
@@ -279,10 +280,10 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
     if (known && known->function == function)
         return j->pool[known->first];
     now = java_methods_function(&j->methods, NULL, method, UINT64_MAX, now_ns);
-    if (!vm || function != now) /* the method is unloaded, with its bytecode */
+    if (!vm || function != now) /* the method has been unloaded, with its bytecode */
         return java_frame(j, function, 0, FRAME_INTERPRETED, FRAME_LEAF_RECORDED);
     unanswered = hotspot_vm_unanswered(vm);
-    bci = !bcp ? 0 : hotspot_method_bci(vm, method, bcp); /* 0: at its entry */
+    bci = !bcp ? 0 : hotspot_method_bci(vm, method, bcp); /* 0: at the method's entry */
     if (bci >= 0)
         line = hotspot_method_line(vm, method, bci);
     if (!line && hotspot_method_is_native(vm, method))
@@ -326,13 +327,13 @@ static enum java_want wants_method(struct java_names *j, uint64_t method, uint64
 }
 
 /* Fills @places with the places of @words that must be read. Returns their number. *ret_want: the
- * most urgent need. */
+ * most urgent of their needs. */
 static size_t java_places(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
                           size_t count, uint64_t at_ns, uint64_t now_ns,
                           struct hotspot_place places[HOTSPOT_PREPARE_MAX],
                           enum java_want *ret_want)
 {
-    bool exact = true; /* like add_user() of symbolize.c */
+    bool exact = true; /* like add_user() of symbolize_stack.c */
     size_t n = 0;
 
     *ret_want = JAVA_KNOWN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Java method as a function of the frame table, independent of its source. So a method has the
- * same function whether its name came from memory or from an agent. Thread: the frame table's.
+ * A Java method as a function of the frame table. A method has the same function whether its name
+ * came from memory or from an agent. Thread: the frame table's.
  */
 #pragma once
 
@@ -12,7 +12,7 @@ struct java_function_text {
     struct span class_name, name, signature, file;
 };
 
-/* Returns the id of the function; 0: no room. */
+/* Returns the id of the function; 0 if there is no room. */
 uint32_t java_function_id(struct frame_table *frames, const struct java_function_text *text);
 /* Does the same for a stub, or for a part of the interpreter ("Interpreter (iload)"). */
 uint32_t java_stub_id(struct frame_table *frames, struct span name);

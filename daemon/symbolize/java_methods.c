@@ -6,11 +6,11 @@
 #include "base/fnv1a.h"
 #include "symbolize/java_function.h"
 
-/* The method at an address, and the one that was there before. */
+/* The method at an address, and the method that was there before. */
 struct java_method {
     uint64_t stamp, first_ns, checked_ns; /* when the method was first read, and last read */
     uint64_t before_ns;                   /* when @before was read last */
-    uint64_t asked_ns;                    /* when the route of a method here was asked for last */
+    uint64_t asked_ns;                    /* last request for the route of a method here */
     uint32_t function, before;
     uint8_t route; /* enum route_state, of @function */
 };
@@ -59,8 +59,8 @@ static uint64_t java_stamp(const struct hotspot_method *m)
     return stamp_text(h, m->signature, m->signature_n);
 }
 
-/* Returns which of the methods at one address was there at @at_ns, by the readings before and
- * after. If these differ, the nearer one decides. */
+/* Returns which of the two methods at one address was there at @at_ns. Between the last reading of
+ * the earlier and the first of the later one, the nearer reading decides. */
 static uint32_t java_method_then(const struct java_method *m, uint64_t at_ns)
 {
     if (!m->before || at_ns >= m->first_ns)
@@ -69,8 +69,8 @@ static uint32_t java_method_then(const struct java_method *m, uint64_t at_ns)
                                                                                : m->function;
 }
 
-/* Reads the route of the method at @method, with the names @m, unless its last answer still holds.
- */
+/* Reads the route of the method at @method, with the names @m, unless its last answer is still
+ * valid. */
 static void java_route(struct java_methods *t, struct hotspot_vm *vm, uint64_t method,
                        const struct hotspot_method *m, struct java_method *known)
 {
@@ -110,7 +110,7 @@ static struct java_method *java_method_add(struct java_methods *t, uint64_t meth
 }
 
 /* Returns true if a result read at @read_ns was also right at @at_ns, because no class was unloaded
- * between. */
+ * in between. */
 static bool java_is_steady(const struct java_methods *t, uint64_t read_ns, uint64_t at_ns)
 {
     return read_ns >= t->steady_from_ns && at_ns <= t->steady_to_ns &&
@@ -167,8 +167,8 @@ uint32_t java_methods_function(struct java_methods *t, struct hotspot_vm *vm, ui
         return java_method_then(known, at_ns);
     if (!vm || !method)
         return 0;
-    if (hotspot_method_read(vm, method, &m) != 0) /* the method is unloaded, but may have existed a
-                                                   * moment ago */
+    /* The method has been unloaded, perhaps just now. */
+    if (hotspot_method_read(vm, method, &m) != 0)
         return known && at_ns - known->checked_ns < now_ns - at_ns ? known->function : 0;
     stamp = java_stamp(&m);
     if (known && known->stamp == stamp) {

@@ -28,7 +28,7 @@ static struct span without_hidden_suffix(struct span s)
     return s;
 }
 
-/* Returns the name without the number at its end, if the name is that of a generated class. */
+/* Returns the name of a generated class without the number at its end; any other name unchanged. */
 static struct span without_serial(struct span s)
 {
     static const char *const GENERATED[] = {

@@ -12,7 +12,7 @@ static uint16_t kallsyms_rank(char type, struct span name)
     return (uint16_t)(rank << 8 | (255 - MIN(name.n, (size_t)255)));
 }
 
-/* "ffffffff81000000 T _stext" or "ffffffffc0a01000 t nf_hook\t[nf_tables]". */
+/* Parses "ffffffff81000000 T _stext" or "ffffffffc0a01000 t nf_hook\t[nf_tables]". */
 static int kallsyms_line(struct span line, struct kallsyms *k, struct symbol_builder *b)
 {
     struct symbol_entry e = { .limit = UINT64_MAX, .class = SYMBOL_FUNCTION };
@@ -30,7 +30,8 @@ static int kallsyms_line(struct span line, struct kallsyms *k, struct symbol_bui
         e.limit = e.start + KALLSYMS_LAST_BYTES;
     e.rank = kallsyms_rank(type.p[0], name);
     if (span_take_word(&line, &module))
-        name.n = (size_t)(module.p + module.n - name.p); /* the module stays behind the name */
+        name.n = (size_t)(module.p + module.n - name.p); /* the module's name stays behind the
+                                                          * symbol's */
     return symbol_builder_add(b, &e, e.boundary ? SPAN_NULL : name);
 }
 

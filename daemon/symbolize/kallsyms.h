@@ -17,12 +17,12 @@
 
 struct kallsyms {
     struct symbol_table symbols; /* names: "do_syscall_64", "nf_hook_slow [nf_tables]" */
-    uint64_t lines;              /* lines that were understood */
+    uint64_t lines;              /* lines that could be parsed */
     bool hidden;                 /* all addresses are zero */
 };
 
-/* Parses @text. 0 or -ENOMEM. */
+/* Parses @text. Returns 0 or -ENOMEM. */
 int kallsyms_parse(struct span text, struct kallsyms *ret);
-/* Reads @fd to its end and parses it. 0, -errno with @err. Blocks for 50 to 200 ms. */
+/* Reads @fd to its end and parses it. Returns 0, or -errno with @err. Blocks for 50 to 200 ms. */
 int kallsyms_read(int fd, struct kallsyms *ret, struct error *err);
 void kallsyms_deinit(struct kallsyms *k);

@@ -142,7 +142,7 @@ uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t n
         return frame;
     s = kernel_names_find(k, address, now_ns);
     if (!s)
-        return k->unknown; /* not cached: a name may come */
+        return k->unknown; /* not cached, because a name may be found later */
     frame = kernel_names_make(k, symbol_name(&k->list.symbols, s), &lasting);
     if (lasting)
         u64_cache_put(&k->known, address, frame);

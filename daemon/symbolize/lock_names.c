@@ -29,7 +29,7 @@ static const struct {
 
 struct class_entry {
     uint64_t read_ns;
-    uint32_t name; /* string; 0: no class */
+    uint32_t name; /* id of a string; 0: no class */
     uint8_t kind;  /* enum hotspot_lock_kind */
     bool owner_known;
 };
@@ -43,7 +43,7 @@ struct owner_entry {
 
 struct lock_names {
     struct frame_table *frames;
-    uint32_t unknown;             /* string */
+    uint32_t unknown;             /* id of a string */
     struct u64_cache class_index; /* Klass* -> classes */
     struct class_entry *classes;
     size_t class_count, class_cap;
@@ -51,7 +51,7 @@ struct lock_names {
     struct u64_cache strange; /* words of no thread in the VM's list -> the second it was read */
     struct owner_entry *owners;
     size_t owner_count, owner_cap;
-    uint64_t owners_ns;      /* when they are read: now */
+    uint64_t owners_ns;      /* time of the reading in progress */
     uint64_t owners_next_ns; /* when the list may be read again */
 };
 
@@ -128,7 +128,7 @@ static void read_class(struct lock_names *n, struct hotspot_vm *vm, uint64_t kla
     int r = hotspot_lock_class(vm, klass, &found);
 
     if (r != 0 && (r == HOTSPOT_GONE || r == -ETIMEDOUT))
-        return; /* the earlier result still holds */
+        return; /* the earlier result is still valid */
     c->name = 0;
     if (r != 0)
         return;
@@ -157,7 +157,7 @@ static const struct class_entry *class_of(struct lock_names *n, struct hotspot_v
 
 /* ---- owners ---- */
 
-/* Finds or adds the entry of @o. NULL: no room. */
+/* Finds or adds the entry of @o. Returns NULL if there is no room. */
 static struct owner_entry *owner_entry(struct lock_names *n, const struct hotspot_thread *o)
 {
     uint32_t at;
@@ -193,7 +193,7 @@ static void add_owner(void *cookie, const struct hotspot_thread *o)
     };
 }
 
-/* Reads the VM's list. False: it cannot be read now. */
+/* Reads the VM's list of threads. Returns false if it cannot be read now. */
 static bool read_owners(struct lock_names *n, struct hotspot_vm *vm, uint64_t now_ns)
 {
     uint64_t began_ns = clock_monotonic_ns(), took_ns;
@@ -222,8 +222,8 @@ static bool is_of(const struct owner_entry *e, uint64_t word)
            (word >= e->stack_low && word < e->stack_high);
 }
 
-/* Finds the owner of a monitor by @word. In JDK 8 to 21, a monitor that was a lock on a stack
- * contains an address in the owner's stack instead of its JavaThread. */
+/* Finds the owner of a monitor by @word. In JDK 8 to 21, a monitor may contain an address in the
+ * owner's stack in place of its JavaThread, if the lock was on the stack before. */
 static struct owner_entry *find_entry(const struct lock_names *n, uint64_t word)
 {
     uint32_t at;
@@ -233,8 +233,8 @@ static struct owner_entry *find_entry(const struct lock_names *n, uint64_t word)
     return FIRST_OF(i, n->owners, n->owner_count, is_of(&n->owners[i], word));
 }
 
-/* Returns the frame of the owner; 0: not known. If the owner has ended, its entry may be that of
- * another thread. A thread may be renamed, so an old entry is read again. */
+/* Returns the frame of the owner; 0: unknown. If the owner has ended, its JavaThread may belong to
+ * another thread by now. A thread may be renamed, so an old entry is read again. */
 static uint32_t find_owner(struct lock_names *n, struct hotspot_vm *vm, uint64_t word,
                            uint64_t now_ns)
 {
@@ -253,8 +253,8 @@ static uint32_t find_owner(struct lock_names *n, struct hotspot_vm *vm, uint64_t
     return e ? e->frame : 0;
 }
 
-/* Returns true if the VM's list lacked @word a short while ago, as for owners that are virtual
- * threads. */
+/* Returns true if the VM's list lacked @word a short while ago, which is so for owners that are
+ * virtual threads. */
 static bool is_strange(const struct lock_names *n, uint64_t word, uint64_t now_ns)
 {
     uint32_t second;

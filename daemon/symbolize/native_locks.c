@@ -46,12 +46,12 @@ static const struct {
     { "mtx_timedlock", USE_MUTEX },
 };
 
-/* Functions of HotSpot that wait for a Java thread, */
+/* Functions of HotSpot that wait for a Java thread. */
 static const char *const VM[] = {
     "ObjectMonitor::", "ObjectSynchronizer::", "Parker::park", "JavaThread::sleep", "os::sleep",
 };
 
-/* The same for Java methods. */
+/* Java methods that wait. */
 static const struct {
     const char *class_name, *name;
 } METHODS[] = {
@@ -99,7 +99,7 @@ bool native_lock_get(struct frame_table *t, uint64_t address, const uint32_t *fr
         const struct function *f = frame_table_get_function(t, frame->function);
         struct span name = frame_table_get_string(t, f->name);
 
-        if (frame_kind_is_java(frame->kind)) { /* the innermost */
+        if (frame_kind_is_java(frame->kind)) { /* innermost frame of Java */
             java = is_java_method(t, f);
             break;
         }

@@ -8,7 +8,7 @@
 #include "symbolize/lock_names.h"
 
 /* Makes the frames of a wait for the futex at @address: the address, and the way of waiting.
- * @frames: the @n below them, leaf first. Return: false: the wait is one of Java's (monitors,
- * parks, sleeps), which end in futexes, too; *ret is set then as well. */
+ * @frames: the @n frames below them, leaf first. Returns false if the wait is one of Java's
+ * (monitors, parks, sleeps), which end in futexes, too. Sets *ret in every case. */
 bool native_lock_get(struct frame_table *t, uint64_t address, const uint32_t *frames, size_t n,
                      struct lock_frames *ret);

@@ -13,24 +13,24 @@
 
 struct perf_map {
     struct work work;              /* first */
-    int fd;                        /* -1: closed, because it is a copy that was read */
-    bool copy;                     /* the file is a copy in memory, of one that may grow */
+    int fd;                        /* -1: closed, because it is a copy, which has been read */
+    bool copy;                     /* the file is a copy in memory; the original may grow */
     size_t max_bytes;              /* of the file */
     bool cut;                      /* lines were left out for lack of room */
     uint64_t offset;               /* bytes read and parsed */
-    uint64_t next_ns, missed_ns;   /* next reading; next one for missing code */
-    struct symbol_builder entries; /* the worker's while @reading, as the fields around it */
+    uint64_t next_ns, missed_ns;   /* time of the next reading; the same if code is missing */
+    struct symbol_builder entries; /* the worker's while @reading, like the fields around it */
     struct symbol_table symbols;
     uint64_t size;                /* size of the file at the begin of the reading */
     bool longer;                  /* the file was larger than max_bytes */
     bool changed;                 /* the last reading changed the symbols */
-    bool reading;                 /* this and the members below: the engine's */
-    bool put_off;                 /* the worker had no place for it */
+    bool reading;                 /* used by the engine, like the members below */
+    bool put_off;                 /* the worker had no place for a reading */
     bool closed;                  /* freed at the end of the reading */
-    bool forget;                  /* the strings of the table are void */
-    uint64_t asked_ns, began_ns;  /* begin of the reading: the caller's clock, the real clock */
+    bool forget;                  /* the strings of the table are invalid */
+    uint64_t asked_ns, began_ns;  /* begin of the reading, by the caller's and the real clock */
     struct memory_budget *memory; /* borrowed */
-    uint64_t counted, copied;     /* bytes charged: in all; for an open copy */
+    uint64_t counted, copied;     /* bytes charged in all; bytes charged for an open copy */
 };
 
 static bool take_hex(struct span *s, uint64_t *ret)
@@ -45,7 +45,7 @@ static bool take_hex(struct span *s, uint64_t *ret)
     return true;
 }
 
-/* Cuts @name to PERF_MAP_NAME_MAX bytes, in @text; a cut name ends in "...". */
+/* Copies @name to @text, cut to PERF_MAP_NAME_MAX bytes. A cut name ends in "...". */
 static struct span cut_name(struct span name, char text[PERF_MAP_NAME_MAX])
 {
     size_t n = PERF_MAP_NAME_MAX - strlen("...");
@@ -53,7 +53,7 @@ static struct span cut_name(struct span name, char text[PERF_MAP_NAME_MAX])
     if (name.n <= PERF_MAP_NAME_MAX)
         return name;
     while (n && ((unsigned char)name.p[n] & 0xc0) == 0x80)
-        n--; /* behind a whole character */
+        n--; /* cut after a whole character */
     memcpy(text, name.p, n);
     memcpy(text + n, "...", strlen("..."));
     return (struct span){ text, n + strlen("...") };
@@ -91,7 +91,7 @@ ssize_t perf_map_parse(struct span text, struct symbol_builder *b)
     return text.p - start;
 }
 
-/* Parses from m->offset to @size. Returns true if at least one line was complete. */
+/* Parses from m->offset to @size. Returns true if a line was complete. */
 static bool perf_map_read(struct perf_map *m, uint64_t size)
 {
     size_t have = 0, cap = (size_t)256 << 10;
@@ -106,7 +106,7 @@ static bool perf_map_read(struct perf_map *m, uint64_t size)
             break;
         have += (size_t)n;
         used = perf_map_parse((struct span){ bytes, have }, &m->entries);
-        if (used == -EDQUOT) { /* later lines are not read, either */
+        if (used == -EDQUOT) { /* the lines after it are not read */
             m->cut = news = true;
             m->offset = size;
             break;
@@ -114,8 +114,8 @@ static bool perf_map_read(struct perf_map *m, uint64_t size)
         if (used < 0)
             break;
         if (!used && have == cap)
-            used =
-                (ssize_t)have; /* a line of 256 KiB: skipped piece by piece; its end is no entry */
+            used = (ssize_t)have; /* a line of 256 KiB is skipped piece by piece; its last piece is
+                                   * no entry */
         m->offset += (uint64_t)used;
         have -= (size_t)used;
         memmove(bytes, bytes + used, have);
@@ -126,16 +126,16 @@ static bool perf_map_read(struct perf_map *m, uint64_t size)
 
 /* ---- a reading ---- */
 
-/* Reads up to m->size; on the worker's thread, if there is one. */
+/* Reads up to m->size, on the worker's thread if there is one. */
 static void run(struct work *work)
 {
     struct perf_map *m = (struct perf_map *)work;
     struct symbol_table symbols;
     size_t limit;
 
-    if (m->size < m->offset) { /* the file was written again from its begin */
+    if (m->size < m->offset) { /* the file was written again from its start */
         m->offset = 0;
-        symbol_table_deinit(&m->symbols); /* the new table has their names */
+        symbol_table_deinit(&m->symbols); /* the new table will have these names */
         limit = m->entries.max_bytes;
         symbol_builder_deinit(&m->entries);
         symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, m->max_bytes);
@@ -150,7 +150,7 @@ static void run(struct work *work)
     }
 }
 
-/* ---- what it takes ---- */
+/* ---- memory ---- */
 
 static void close_file(struct perf_map *m)
 {
@@ -166,11 +166,11 @@ static void count(struct perf_map *m, uint64_t bytes)
     m->counted = bytes;
 }
 
-/* Charges what the map takes now, and limits its growth to the room that is left. */
+/* Charges the present memory of the map, and limits its growth to the remaining room. */
 static void settle(struct perf_map *m)
 {
     count(m, sizeof(*m) + symbol_builder_bytes(&m->entries) + symbol_table_bytes(&m->symbols));
-    /* The table takes no more than the entries. */
+    /* The table needs no more memory than the entries. */
     m->entries.max_bytes =
         m->counted / 2 + shares_room_lasting(&m->memory->perf_maps, m->work.owner) / 2 + 1;
 }
@@ -208,7 +208,7 @@ struct perf_map *perf_map_close(struct perf_map *m)
         return NULL;
     close_file(m);
     count(m, 0);
-    symbol_table_deinit(&m->symbols); /* its names belong to the entries */
+    symbol_table_deinit(&m->symbols); /* the names of the table belong to the entries */
     symbol_builder_deinit(&m->entries);
     free(m);
     return NULL;
@@ -235,7 +235,7 @@ void perf_map_end(struct work *work)
     m->missed_ns = now_ns + MAX(PERF_MAP_MISSED_NS, rest_ns);
 }
 
-/* Begins to read new lines, if there are any. Without a worker it reads them at once. */
+/* Begins to read new lines, if there are any. Without a worker, reads them here. */
 static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
 {
     uint64_t before_ns, to_read, limit;
@@ -253,14 +253,14 @@ static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
     to_read = m->size - (m->size < m->offset ? 0 : m->offset);
     settle(m);
     limit = 2 * m->entries.max_bytes;
-    /* An entry takes about what its line does. */
+    /* An entry takes about as much memory as its line has bytes. */
     count(m, m->counted + MIN(to_read, limit - MIN(limit, m->counted)));
     m->asked_ns = now_ns;
     m->began_ns = w ? clock_monotonic_ns() : 0;
     m->reading = true;
     if (w) {
         m->reading = worker_put(w, &m->work);
-        m->put_off = !m->reading; /* its owner has many readings: the next try comes soon */
+        m->put_off = !m->reading; /* its owner has many readings; the next try comes soon */
         if (m->put_off)
             settle(m);
         m->next_ns = m->missed_ns;

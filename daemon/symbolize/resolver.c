@@ -8,7 +8,7 @@
 #include "proc/stall_readers.h"
 
 #define RESOLVER_PCS_MAX (1u << 16)
-#define RESOLVER_NO_MAP_BIT (UINT64_C(1) << 63) /* in keys of pcs: named without the perf map */
+#define RESOLVER_NO_MAP_BIT (UINT64_C(1) << 63) /* in keys of pcs: without the perf map */
 
 int resolver_new(const struct resolver_env *env, const struct proc_id *id, uint64_t exec_time_ns,
                  struct resolver **ret)
@@ -81,7 +81,7 @@ uint64_t resolver_owner(struct resolver *r)
 }
 
 /* Returns the interned readable name of @s; 0: the name is not known yet. *ret_lasting: the name is
- * final and kept. */
+ * final and was stored. */
 static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const struct symbol *s,
                                bool *ret_lasting)
 {
@@ -101,7 +101,7 @@ static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const
     return id;
 }
 
-/* Does the same for a perf map with readable names. */
+/* Does the same for a symbol of a perf map with readable names. */
 static uint32_t perf_map_text_id(struct resolver *r, const struct symbol *s)
 {
     struct symbol_table *t = perf_map_symbols(r->perf_map);
@@ -156,7 +156,7 @@ static bool symbol_is_start(const struct symbol_table *t, const struct symbol *s
     return span_take_str(&name, "+0x") && span_take_hex(&name, ret) && !name.n;
 }
 
-/* Notes code in the file @b; @named: the code has a name. */
+/* Records the kind of native image of the file @b. @named: its code has a name. */
 static void see_image(struct resolver *r, const struct bound *b, bool named)
 {
     const struct elf_headers *h = elf_cache_headers(r->env->elf, b->elf);
@@ -166,7 +166,7 @@ static void see_image(struct resolver *r, const struct bound *b, bool named)
             !named || r->native_image == IMAGE_NAMELESS ? IMAGE_NAMELESS : IMAGE_NAMED;
 }
 
-/* Returns the frame of @address in a file. *ret_lasting: it will be the same next time. */
+/* Returns the frame of @address in a file. *ret_lasting: a later call will return the same. */
 static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t address,
                            uint64_t now_ns, bool *ret_lasting)
 {
@@ -268,7 +268,8 @@ bool resolver_met_generated(const struct resolver *r)
     return r->met_generated;
 }
 
-/* Returns true if the name of the symbol at @address of @m is coming. The file has been read. */
+/* Returns true if the readable name of the symbol at @address of @m is not ready yet. The file was
+ * read before. */
 static bool name_comes(struct resolver *r, const struct mapping *m, struct elf_image *image,
                        uint64_t address)
 {
@@ -305,8 +306,8 @@ bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_
     return b->state == BOUND_READING || (image && name_comes(r, m, image, address));
 }
 
-/* Returns true for a file in memory that is no ELF file. It has generated code: a runtime maps its
- * code by a file, so that no page is both writable and executable. */
+/* Returns true for a file in memory that is no ELF file. Such a file has generated code: a runtime
+ * maps its code by a file, so that no page is both writable and executable. */
 static bool is_no_elf(const struct resolver *r, const struct mapping *m, uint32_t frame)
 {
     return frame && frame_table_get(r->env->frames, frame)->unknown &&
@@ -333,11 +334,12 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
     if (frame && lasting && !frame_table_get(r->env->frames, frame)->unknown)
         u64_cache_put(&r->pcs, key, frame);
     else if (frame && lasting)
-        u64_cache_put(&r->pcs, address, frame); /* the file has no name for it, and will get none */
+        u64_cache_put(&r->pcs, address, frame); /* the file has no name for it, and never will have
+                                                 * one */
     return frame;
 }
 
-/* Returns the number in inlines of the file of @b, which has been read; 0: none. */
+/* Returns the number that inlines gives to the file of @b, which was read before; 0: none. */
 static uint32_t inlines_number(struct resolver *r, const struct mapping *m, struct bound *b,
                                uint64_t now_ns)
 {

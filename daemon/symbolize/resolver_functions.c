@@ -28,7 +28,7 @@ int resolver_functions(struct resolver *r, uint64_t from, const char *const *pre
     return -ENOENT;
 }
 
-/* The mapping of the file that is called @file; r->maps.count: there is none. */
+/* Returns the index of the mapping of the file that is called @file; r->maps.count: none. */
 static size_t find_file(const struct resolver *r, struct span file)
 {
     size_t found = r->maps.count;
@@ -69,12 +69,12 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
     return function_find(image, r->env->namer, resolver_owner(r), name, ret);
 }
 
-/* Searches the maps of the last reading. */
+/* Searches in the maps of the last reading. */
 static int find_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,
                         uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    const struct mapping *before = NULL; /* the last such one */
+    const struct mapping *before = NULL; /* the previous mapping that matched */
     bool reading = false;
 
     for (size_t i = 0; i < r->maps.count; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A resolver, shared by the files that follow its mappings and that name its code. */
+/* A resolver. Shared by the files that follow its mappings and that name its code. */
 #pragma once
 
 #include "base/u64_cache.h"
 #include "symbolize/resolver.h"
 
-#define RESOLVER_AGAIN_NS NSEC_PER_SEC /* pause before a failed file or perf map is tried again */
+#define RESOLVER_AGAIN_NS NSEC_PER_SEC /* pause after a failed file or perf map */
 
 enum bound_state { BOUND_NOT_YET, BOUND_READING, BOUND_FILE, BOUND_FAILED };
 
@@ -25,30 +25,30 @@ struct resolver {
     struct maps maps;
     struct bound *bound;  /* [maps.count] */
     struct u64_cache pcs; /* address -> frame */
-    uint64_t miss_ns;     /* next reading of the maps for a miss */
-    uint64_t due_ns;      /* next reading of the maps */
+    uint64_t miss_ns;     /* earliest next reading of the maps for an unknown address */
+    uint64_t due_ns;      /* next regular reading of the maps */
     uint64_t exec_time_ns;
     struct perf_map *perf_map;
     uint64_t perf_map_again_ns;
     uint64_t owner; /* proc_owner(); 0: not read yet */
     bool prepared;
-    bool met_reading;               /* since the last tick */
-    bool met_generated;             /* since the last tick: code without a file or name was met */
+    bool met_reading;               /* set since the last tick */
+    bool met_generated;             /* code without a file or name was met since the last tick */
     enum native_image native_image; /* kind of native image found so far */
     struct naming_gaps gaps;
-    bool late;            /* the last reading of the maps ran out of time */
-    struct maps_met *met; /* owned; NULL: no met mapping was left out */
+    bool late;            /* the last reading of the maps hit its time limit */
+    struct maps_met *met; /* owned; NULL: samples met no mapping that was left out */
     struct java_names *java;
     struct thread_names *threads;
     struct lock_names *locks;
 };
 
-/* Returns the bytes that @m takes. */
+/* Returns the bytes that @m occupies. */
 size_t resolver_maps_bytes(const struct maps *m);
 /* Returns the executable mapping at @address, or NULL. Reads the maps again if it is missing and a
  * reading is due. */
 const struct mapping *resolver_mapping(struct resolver *r, uint64_t address, uint64_t now_ns);
-/* Returns the file behind @m; NULL: none can be read, or it is still being read (BOUND_READING). */
+/* Returns the file behind @m; NULL if it cannot be read or is still being read (BOUND_READING). */
 struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, struct bound *b,
                                 uint64_t now_ns);
 /* Returns true if both are pieces of one file. A file has several pieces if the rights of some

@@ -7,9 +7,9 @@
 
 #define RESOLVER_REST                                                                              \
     50 /* after a reading of the maps of t ns at least 50 t pass before the next */
-/* Executable mappings that are kept of a process, and bytes of their paths; fewer once all together
- * take RESOLVER_MAPS_BYTES. Of hundreds of processes with thousands of mappings each, most have no
- * names. */
+/* Limits of a process's executable mappings, and of the bytes of their paths. They are smaller
+ * (FEW) once all processes together take RESOLVER_MAPS_BYTES. With hundreds of processes that have
+ * thousands of mappings, most mappings have no names. */
 #define RESOLVER_MAPPINGS_FEW 256
 #define RESOLVER_PATHS_MAX ((size_t)512 << 10)
 #define RESOLVER_PATHS_FEW ((size_t)16 << 10)
@@ -46,8 +46,8 @@ static bool carry_over(const struct resolver *r, const struct maps *maps, struct
     return kept;
 }
 
-/* Returns when maps read at @now_ns are due again without a miss: 1 s and 10 s after an exec, when
- * libraries have been loaded, and rarely from then on. */
+/* Returns when maps read at @now_ns are due again without an unknown address. That is 1 s and 10 s
+ * after an exec, when libraries have been loaded. Later it is rarely. */
 static uint64_t next_due(const struct resolver *r, uint64_t now_ns)
 {
     if (r->exec_time_ns && now_ns < r->exec_time_ns + NSEC_PER_SEC)
@@ -57,8 +57,8 @@ static uint64_t next_due(const struct resolver *r, uint64_t now_ns)
     return now_ns + RESOLVER_STALE_NS;
 }
 
-/* Takes *m, unless the earlier reading is better: the process is ending, or this reading ran out of
- * time earlier. Libraries are at the end of the maps. */
+/* Takes *m, unless the previous reading is better because the process is ending, or because this
+ * reading hit its time limit earlier. Libraries are at the end of the maps. */
 static void take_maps(struct resolver *r, struct maps *m)
 {
     bool worse = !m->count || (m->late && m->count < r->maps.count);
@@ -140,7 +140,7 @@ bool mapping_is_same_file(const struct mapping *a, const struct mapping *b)
            span_eq(a->path, b->path);
 }
 
-/* Binds @b to the same file mapped elsewhere in this process, if it was or is being read. */
+/* Binds @b to the same file, mapped elsewhere in this process, if that was or is being read. */
 static bool find_twin(const struct resolver *r, const struct mapping *m, struct bound *b)
 {
     for (size_t i = 0; i < r->maps.count; i++) {
@@ -157,7 +157,7 @@ static bool find_twin(const struct resolver *r, const struct mapping *m, struct 
     return false;
 }
 
-/* Sets the state of @b by the @outcome of reading or loading its file. */
+/* Sets the state of @b by @outcome, the result of reading or loading its file. */
 static void set_bound(struct resolver *r, struct bound *b, int outcome, uint64_t now_ns)
 {
     if (outcome == -ETIMEDOUT)
@@ -192,7 +192,7 @@ struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, str
     return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
 }
 
-/* Returns the end of the code that begins with the @at-th mapping. */
+/* Returns the end of the code that begins with mapping @at. */
 static uint64_t end_of_pieces(const struct resolver *r, size_t at)
 {
     const struct mapping *m = &r->maps.entries[at];

@@ -23,7 +23,7 @@ bool stack_ends_in_go(const struct frame_table *t, const uint32_t *frames, size_
     return ANY_OF(i, ARRAY_SIZE(ROOTS), span_eq_str(name, ROOTS[i]));
 }
 
-/* Returns the module of @frame if it is code of glibc without a name; else 0. */
+/* Returns the module of @frame if it is code of glibc without a name, else 0. */
 static uint32_t nameless_glibc(const struct frame_table *t, uint32_t frame)
 {
     const struct frame *f = frame_table_get(t, frame);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbolizer: its life, its processes, names of threads. */
+/* The symbolizer: its creation, its processes, names of threads. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -8,9 +8,9 @@
 
 #include <fcntl.h>
 
-#define PERF_MAPS_MAX 8 /* waiting or being read; owners share them */
+#define PERF_MAPS_MAX 8 /* perf maps that wait or are being read; owners share them */
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 static void use_table(struct symbolizer *s, struct frame_table *frames)
 {
@@ -145,7 +145,8 @@ const struct naming_gaps *symbolizer_gaps(const struct symbolizer *s, const stru
     return e ? resolver_gaps(e->resolver) : &NONE;
 }
 
-/* Returns the resolver of @p. NULL: @p has ended, is a kernel thread, or no memory. */
+/* Returns the resolver of @p. Returns NULL if @p has ended, is a kernel thread, or memory is short.
+ */
 static struct resolver *running_resolver(struct symbolizer *s, struct process *p)
 {
     return p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);

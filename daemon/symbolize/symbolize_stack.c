@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names a stack: decides which part of the folder names which frame of a sample. */
+/* Names a stack: decides which part of symbolize/ names which frame of a sample. */
 #include "base/clock.h"
 #include "base/text.h"
 #include "profile/profile.h"
@@ -36,17 +36,17 @@ static void add_native(const struct symbolizer *s, struct named_stack *out, uint
         s->code[at] = address;
 }
 
-/* The process and the times of the sample being named. */
+/* The process and times of the sample that is being named. */
 struct naming {
     struct symbolizer *s;
-    struct resolver *r; /* NULL: unknown process */
+    struct resolver *r; /* NULL: the process is unknown */
     struct hotspot_vm *vm;
     bool jvm, java;                 /* the process is a JVM; its Java code gets names */
-    const struct code_later *later; /* NULL: names are decided now */
+    const struct code_later *later; /* NULL: names are final */
     uint64_t at_ns, now_ns;         /* time of the sample; time of its naming */
-    uint64_t unanswered;            /* hotspot_vm_unanswered() before it */
-    uint64_t incomplete;            /* java_names_incomplete() before it */
-    bool nameless;                  /* some Java code got no name */
+    uint64_t unanswered;            /* hotspot_vm_unanswered() before the naming */
+    uint64_t incomplete;            /* java_names_incomplete() before the naming */
+    bool nameless;                  /* some Java code of the sample got no name */
 };
 
 static uint64_t incomplete_of(const struct naming *n)
@@ -89,7 +89,7 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
         uint32_t frame =
             resolver_native(n->r, pc - is_return_address, n->java || !n->jvm, n->now_ns);
 
-        /* In an unsupported JVM, code without a file may be the VM's. */
+        /* If the JVM is not supported, code without a file may be its Java code. */
         if (n->vm || frame) {
             add_native(n->s, out, frame, pc - is_return_address);
             return;
@@ -104,8 +104,8 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
         add_frame(n->s, out, frames[i]);
 }
 
-/* Returns the frame of an interpreted method. The word after the frame's is its bcp; the caller
- * skips it. */
+/* Returns the frame of an interpreted method. The word after the method's is its bcp, which the
+ * caller skips. */
 static uint32_t interpreted_frame(struct naming *n, uint64_t method, uint64_t bcp)
 {
     struct java_names *j = n->r && n->java ? resolver_java(n->r) : NULL;
@@ -124,7 +124,8 @@ static bool is_vsyscall(uint64_t word)
 static void add_user(struct naming *n, const uint64_t *words, size_t count, bool called,
                      struct named_stack *out)
 {
-    bool exact = !called; /* for the leaf's pc, and the pc of a frame that a signal interrupted */
+    bool exact = !called; /* true for the leaf's pc and for the pc of a frame that a signal
+                           * interrupted */
 
     for (size_t i = 0; i < count; i++) {
         uint64_t word = words[i], pc = word & UNWIND_PC_MASK;
@@ -165,7 +166,7 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, bool
 }
 
 /* Returns how many of @words, from the leaf, belong to the VM's slow path: all before the first
- * Java code. 0: no Java code. */
+ * Java code. Returns 0 if there is no Java code. */
 static size_t vm_words(const uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -210,7 +211,7 @@ bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct samp
             !(p->jvm == JVM_READY && hotspot_vm_in_code_cache(p->vm, pc)))
             reads |= resolver_reads(r, pc - (kind == UNWIND_NATIVE && !exact), perf_map, now_ns);
         exact = kind == UNWIND_SIGNAL;
-        i += kind == UNWIND_INTERPRETED; /* its bcp follows */
+        i += kind == UNWIND_INTERPRETED; /* the next word is its bcp */
     }
     return reads;
 }
@@ -247,7 +248,7 @@ static void add_lock(struct naming *n, const struct sample_record *rec, struct n
     add_frame(n->s, out, frames.kind);
 }
 
-/* Sets the frames of a futex. The frames below are known by now, and show its use. */
+/* Sets the frames of a futex. By now the frames below it are named, and show what the futex is. */
 static void fill_futex(struct naming *n, uint64_t address, struct named_stack *out)
 {
     struct lock_frames frames;
@@ -282,7 +283,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     }
     symbolizer_charge(s, n->r);
     if (rec->lock == UNWIND_LOCK_FUTEX)
-        ret->count = 2; /* until its frames are known */
+        ret->count = 2; /* two frames that fill_futex() sets later */
     else if (rec->lock)
         add_lock(n, rec, ret);
     if (sample_is_runnable(rec))
@@ -316,7 +317,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         ret->unknown -= stack_name_thread_start(s->frames, ret->frames + user, ret->count - user);
     if (rec->lock == UNWIND_LOCK_FUTEX)
         fill_futex(n, rec->lock_class, ret);
-    if (n->r) /* not in a JVM: GraalVM's JIT compiler there is a native image in a library */
+    if (n->r) /* not in a JVM, where GraalVM's JIT compiler is a native image in a library */
         p->native_image = p->jvm == JVM_NO ? resolver_native_image(n->r) : IMAGE_NO;
     ret->generated = n->r && p->jvm == JVM_NO && resolver_met_generated(n->r);
     symbolizer_charge(s, NULL);

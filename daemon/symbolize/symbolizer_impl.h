@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbolizer, shared by the files that keep it and that name stacks. Thread: the engine's. */
+/* The symbolizer. Shared by the files that keep its state and that name stacks. Thread: the
+ * engine's. */
 #pragma once
 
 #include "symbolize/broker_files.h"
@@ -25,13 +26,13 @@ struct symbolizer {
     struct resolver_entry *resolvers;
     int proc_fd;
     bool own_proc_fd;
-    uint64_t *code; /* owned, [STACK_FRAMES_MAX]: see symbolizer_code(); NULL: not wanted */
+    uint64_t *code; /* owned, [STACK_FRAMES_MAX]: see symbolizer_code(); NULL: not requested */
     int wake_fd;
     bool background;
     struct worker *perf_maps; /* NULL: none */
     struct namer *namer;
     uint64_t answers;      /* namer_answers() at the last symbolizer_poll() */
-    bool news;             /* files were stored that symbolizer_poll() has not reported */
+    bool news;             /* symbolizer_poll() has to report files that were stored */
     uint32_t gap;          /* frame "[...]" */
     uint32_t vsyscall;     /* frame "[vsyscall]" */
     uint32_t runnable;     /* frame "[runnable]" */

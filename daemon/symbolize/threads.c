@@ -11,20 +11,20 @@
 #define THREADS_MAX (1u << 16)
 #define THREADS_MISSED 2
 #define THREADS_MISSED_MAX (THREADS_MISSED + 4)
-#define THREADS_STEADY 10 /* equal lookups in a row, after which a name is trusted longer */
+#define THREADS_STEADY 10 /* after 10 equal lookups a name is trusted longer */
 #define THREADS_REST 20   /* after a reading of t ns at least 20 t pass before the next */
-/* Names that may be read singly between two readings of the list: this many, plus a share of the
- * list. Reading the list is cheaper for more names. */
+/* Names that may be read one by one between two readings of the list: this many, plus one in
+ * THREADS_SINGLES_SHARE of the list. For more names, reading the list is cheaper. */
 #define THREADS_SINGLES 4
 #define THREADS_SINGLES_SHARE 16
 
 struct thread_entry {
-    uint64_t until_ns;  /* time of the next lookup; a changed comm causes one too */
-    uint64_t missed_ns; /* read_ns of the list of the last lookup */
+    uint64_t until_ns;  /* time of the next lookup, unless comm changes before */
+    uint64_t missed_ns; /* read_ns of the list at the last lookup */
     uint32_t name;
-    uint8_t missed;      /* number of lists that lacked it, with this comm; up to
+    uint8_t missed;      /* successive lists without the thread, with this comm; at most
                           * THREADS_MISSED_MAX */
-    uint8_t steady;      /* lookups in a row that gave the same name */
+    uint8_t steady;      /* successive lookups that gave the same name */
     bool agreed;         /* its name once matched the kernel's, so a new comm means a new name */
     uint64_t changed_ns; /* last change of the kernel's name */
     char comm[SAMPLE_COMM_BYTES];
@@ -42,7 +42,7 @@ struct thread_names {
     struct u64_cache by_ns_tid; /* -> listed: the VM's list as last read */
     struct listed_name *listed; /* owned */
     size_t listed_count, listed_cap;
-    size_t singles;         /* names that were read one by one since then */
+    size_t singles;         /* names that were read one by one since that reading */
     struct u64_cache index; /* host tid -> entries */
     struct thread_entry *entries;
     size_t count, cap;
@@ -122,7 +122,7 @@ static struct listed_name *find_listed(const struct thread_names *t, int32_t ns_
                                                                              : NULL;
 }
 
-/* A single thread that is read again. */
+/* The result of reading a single thread again. */
 struct single {
     const struct thread_names *t;
     int32_t ns_tid;
@@ -137,7 +137,8 @@ static void take_single(void *cookie, const struct hotspot_thread *thread)
         s->name = clean_name(s->t, thread);
 }
 
-/* Reads the name of one thread that the list has. Returns false if the list must be read. */
+/* Reads the name of one thread, which the list contains. Returns false if the whole list has to be
+ * read. */
 static bool read_single(struct thread_names *t, struct hotspot_vm *vm, int32_t ns_tid,
                         uint64_t now_ns)
 {
@@ -174,8 +175,8 @@ static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
     return &t->entries[at];
 }
 
-/* Returns how long name @name of @e from the list is trusted, by its agreement with the kernel's
- * name. */
+/* Returns how long @name, the name of @e in the list, is trusted. That depends on whether it agrees
+ * with the kernel's name @comm. */
 static uint64_t trust_ns(const struct thread_names *t, const struct thread_entry *e, uint32_t name,
                          const char *comm)
 {
@@ -194,8 +195,9 @@ static bool agrees(const struct thread_names *t, uint32_t name, const char *comm
     return comm[0] && span_starts_with(frame_table_get_string(t->frames, name), comm);
 }
 
-/* Finds a name in the list that was read for another thread. It counts if it agrees with the
- * kernel's name, or if the kernel has only the program's name (JDK 8, and the main thread). */
+/* Finds the name of a thread in a list that was read for another thread. The name counts if it
+ * agrees with the kernel's name, or if the kernel has only the program's name (JDK 8, and the main
+ * thread). */
 static bool is_listed(const struct thread_names *t, const struct thread_entry *e, int32_t ns_tid,
                       const char *comm, uint64_t now_ns, uint32_t *ret)
 {
@@ -208,8 +210,8 @@ static bool is_listed(const struct thread_names *t, const struct thread_entry *e
     return true;
 }
 
-/* Returns how long @e counts as no Java thread after the last list, by the number of lists without
- * it. Such a thread hardly ever becomes a Java thread. */
+/* Returns how long after the last reading @e counts as no Java thread. That depends on the number
+ * of lists without it: such a thread hardly ever becomes a Java thread. */
 static uint64_t missed_trust_ns(const struct thread_entry *e)
 {
     if (e->missed < THREADS_MISSED)
@@ -223,7 +225,7 @@ static bool is_missed(const struct thread_names *t, const struct thread_entry *e
     return now_ns < t->read_ns + missed_trust_ns(e);
 }
 
-/* Notes the result of the last list for @e; @name 0: it is not in the list. */
+/* Stores the result of the last list for @e. @name 0: the list does not contain it. */
 static void note_found(const struct thread_names *t, struct thread_entry *e,
                        const struct listed_name *l, uint32_t name, const char *comm,
                        uint64_t now_ns)
@@ -268,12 +270,12 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
     if (!same)
         e->changed_ns = now_ns;
     if (name && e->agreed && !agrees(t, name, comm) && now_ns - e->changed_ns < THREADS_CUT_NS)
-        name = 0; /* the thread was renamed just before or after the reading of the list */
+        name = 0; /* the thread was renamed just before or after the list was read */
     else if (name)
         e->agreed |= agrees(t, name, comm);
     note_found(t, e, find_listed(t, ns_tid), name, comm, now_ns);
     if (name || !e->name || !same)
-        e->name = name; /* a thread that just ended keeps its name for its last samples */
+        e->name = name; /* a thread that has just ended keeps its name for its last samples */
     memset(e->comm, 0, sizeof(e->comm));
     memcpy(e->comm, comm, strnlen(comm, sizeof(e->comm)));
     return e->name;
