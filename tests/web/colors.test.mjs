@@ -39,17 +39,20 @@ function seen(hex, m) {
 
 const APART = 0.07; // in OKLab; 0.02 is a difference that is just seen
 
+const CODE_APART = 0.06;
+const CODE = ["c2", "inlined", "c1", "interpreted", "jvm", "stub", "native", "kernel"]; // which graphs of CPU time have
+
 const STATES = ["runnable", "sleep", "lock", "park", "network", "blocked", "kernel"]; // that stand beside each other most
 
 // @list: [{id, colour}]
-function assertApart(list, matrix) {
+function assertApart(list, matrix, least = APART) {
     const places = list.map(({ id, colour }) => ({ id, at: seen(colour, matrix) }));
 
     for (const [i, a] of places.entries())
         for (const b of places.slice(0, i)) {
             const distance = Math.hypot(...a.at.map((v, k) => v - b.at[k]));
 
-            assert.ok(distance >= APART, `${a.id} and ${b.id}: ${distance.toFixed(3)}`);
+            assert.ok(distance >= least, `${a.id} and ${b.id}: ${distance.toFixed(3)}`);
         }
 }
 
@@ -59,6 +62,10 @@ for (const theme of ["light", "dark"])
 
         test(`categories of the timeline are told apart, ${theme}, ${sight}`, () => {
             assertApart(CATEGORIES.map((category) => ({ id: category.id, colour: categoryColor(palette, category) })), matrix);
+        });
+
+        test(`kinds of code are told apart, ${theme}, ${sight}`, () => {
+            assertApart(CODE.map((id) => ({ id, colour: palette.kind(KINDS.findIndex((kind) => kind.id === id)) })), matrix, CODE_APART);
         });
 
         test(`states of threads are told apart, ${theme}, ${sight}`, () => {
