@@ -107,6 +107,7 @@ fails tables daemon/broker_client/requests.def 'REQUEST(2, MAPS, maps, target_fi
 fails tables docs/privilege.md '| 2 | `maps` | mappings |\n'
 fails tables docs/threat-model.md '| an attack | a defence | `test_gone.Gone` |\n'
 fails tables docs/threat-model.md '| an attack | a defence | `unit_gone` |\n'
+fails tables docs/threat-model.md '### By a reused number\n| a file | `base/gone.c`, `gone` |\n'
 fails tables docs/contributing.md 'See `base/gone.c`.\n'
 clean tables docs/contributing.md 'See `base/base.h`.\n'
 fails tables daemon/base/a.c '/* As base/gone.h. */\n'
