@@ -23,7 +23,7 @@ def headers(jdk: int, collector: str) -> dict[str, tuple[str, ...]]:
         forms["compact"] = ("-XX:+UseCompactObjectHeaders",)
     if "ZGC" not in collector: # its references are never compressed
         forms["uncompressed"] = (*forms[""], "-XX:-UseCompressedOops")
-    elif jdk < 27:
+    elif jdk < 25:
         forms["uncompressed"] = ("-XX:-UseCompressedClassPointers",)
     return forms
 

@@ -3,7 +3,7 @@
 import unittest
 
 from harness import paths
-from test_request_matrix import COLLECTORS, EXPERIMENTAL, ROWS
+from test_request_matrix import options, RELEASES, ROWS
 from test_requests import Requests as Agents
 from test_tracers import Libraries
 
@@ -30,10 +30,10 @@ class TracerMatrix(Libraries):
 
     def test_collectors(self):
         for jdk in ALL_COLLECTORS:
-            for name, options in COLLECTORS.items():
-                with self.subTest(jdk=jdk, collector=name):
-                    if (jdk, name) in ROWS:
-                        row("brave", "6.3.0", jdk, name, *self.check("brave", "6.3.0", jdk, *EXPERIMENTAL, *options).values())
+            for of, name, form in ROWS:
+                with self.subTest(jdk=jdk, collector=name, form=form):
+                    if of == jdk:
+                        row("brave", "6.3.0", jdk, name, form, *self.check("brave", "6.3.0", jdk, *options(jdk, name, form)).values())
 
 
 class AgentMatrix(Agents):
@@ -43,18 +43,18 @@ class AgentMatrix(Agents):
     def test_agents(self):
         for name, versions in AGENT_VERSIONS.items():
             for version in versions:
-                for jdk in paths.jdks():
+                for jdk in RELEASES:
                     with self.subTest(agent=name, version=version, jdk=jdk):
                         if jdk <= NEWEST_CLASSES.get(version, jdk):
                             row(name, version, jdk, "default", *self.judge(name, jdk, version=version).values())
 
     def test_collectors(self):
         for jdk in ALL_COLLECTORS:
-            for collector, options in COLLECTORS.items():
+            for of, collector, form in ROWS:
                 for name in AGENT_VERSIONS:
-                    with self.subTest(agent=name, jdk=jdk, collector=collector):
-                        if (jdk, collector) in ROWS:
-                            row(name, AGENT_VERSIONS[name][-1], jdk, collector, *self.judge(name, jdk, *EXPERIMENTAL, *options).values())
+                    with self.subTest(agent=name, jdk=jdk, collector=collector, form=form):
+                        if of == jdk:
+                            row(name, AGENT_VERSIONS[name][-1], jdk, collector, form, *self.judge(name, jdk, *options(jdk, collector, form)).values())
 
 
 del Agents, Libraries # otherwise they are run, too
