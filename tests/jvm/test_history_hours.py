@@ -252,7 +252,7 @@ class Hours(unittest.TestCase):
 
     def check_releases(self, load: Load) -> None:
         [orders] = [s for s in self.daemon.get("/api/v1/services").json()["services"] if s["name"] == "orders"]
-        marks = [m for m in orders["marks"] if m["kind"] == "deploy"]
+        marks = [m for m in reversed(orders["marks"]) if m["kind"] == "deploy"] # the newest comes first
         self.assertEqual([m["pid"] for m in marks], [one.pid for _, one in load.releases[1:]])
         for mark, (began, _) in zip(marks, load.releases[1:]):
             print(f"release at {stamp(began)}: {mark['time']} {mark['text']}")
