@@ -108,6 +108,7 @@ static void teardown(void)
 
 START_TEST(what_is_answered_is_told)
 {
+    uint64_t before = stats().left; /* by earlier tests of this process */
     bool left;
     int fds[2];
 
@@ -116,7 +117,7 @@ START_TEST(what_is_answered_is_told)
     ck_assert_int_eq(read_and_drop(1, fds[0], &left), 1);
     ck_assert(!left);
     ck_assert_int_eq(read_and_drop(2, -1, &left), -1);
-    ck_assert_uint_eq(stats().left, 0);
+    ck_assert_uint_eq(stats().left, before);
     close(fds[0]);
     close(fds[1]);
 }
