@@ -188,7 +188,8 @@ static enum step step_entry(struct java_walk *w)
 int java_stack_walk(struct java_walk *w)
 {
     enum step step = STEP_ON;
-    bool entry = false, entered; /* at the stub by which the VM calls Java: now, a step before */
+    /* True if this frame, or the one that it called, is the stub by which the VM calls Java. */
+    bool entry = false, entered;
 
     while (step == STEP_ON) {
         entered = entry;

@@ -151,6 +151,7 @@ int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *re
     *ret_max = max;
     return 0;
 }
+
 /* Walks the blocks of @h by their lengths. Free memory behind the last block is zero, or has
  * remains of freed blocks. The segment map does not mark those. The VM merges free neighbours. So
  * there is at most one free block more than used ones, and a list with more is wrong. */

@@ -344,22 +344,31 @@ ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at)
     return __real_pwrite(fd, p, n, at);
 }
 
+static const struct stream_header HEADER = { .magic = STREAM_MAGIC, .version = STREAM_VERSION };
+
+/* Opens the stream of an agent that has written its header. Return: the agent's descriptor. */
+static int open_agent_stream(struct stream **ret)
+{
+    int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
+
+    ck_assert_int_eq(__real_pwrite(agent, &HEADER, sizeof(HEADER), 0), sizeof(HEADER));
+    ck_assert_int_eq(stream_open(fd, ret, NULL), 0);
+    return agent;
+}
+
 /* A container takes the page at the one moment that flamed cannot see. It has one page of flamed's
  * then, and no second one. */
 START_TEST(a_process_takes_one_page_of_flamed_s_at_most)
 {
-    struct stream_header h = { .magic = STREAM_MAGIC, .version = STREAM_VERSION };
-    int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
-    struct stream *s = NULL;
+    struct stream *s;
+    int agent = open_agent_stream(&s);
 
-    ck_assert_int_eq(__real_pwrite(agent, &h, sizeof(h), 0), sizeof(h));
-    ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
     robs = 1 + _i; /* a poll writes twice */
     ck_assert_int_eq(stream_poll(s, 1000), -EBADMSG);
     ck_assert_int_eq(robs, 0);
     ck_assert_int_gt(blocks_of(agent), 0); /* flamed's page */
     rob(agent);                            /* the container keeps it elsewhere */
-    ck_assert_int_eq(__real_pwrite(agent, &h, sizeof(h), 0), sizeof(h));
+    ck_assert_int_eq(__real_pwrite(agent, &HEADER, sizeof(HEADER), 0), sizeof(HEADER));
     ck_assert_int_eq(stream_poll(s, NSEC_PER_SEC), -EBADMSG);
     robs = 1;
     stream_ask_interval(s, 1);
@@ -374,12 +383,9 @@ END_TEST
 /* Options are not written into a file whose header is missing. */
 START_TEST(no_option_makes_a_page)
 {
-    struct stream_header h = { .magic = STREAM_MAGIC, .version = STREAM_VERSION };
-    int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
-    struct stream *s = NULL;
+    struct stream *s;
+    int agent = open_agent_stream(&s);
 
-    ck_assert_int_eq(__real_pwrite(agent, &h, sizeof(h), 0), sizeof(h));
-    ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
     rob(agent);
     stream_ask_interval(s, 1);
     stream_ask_live(s, true);
