@@ -10,12 +10,14 @@
 #include "base/text.h"
 #include "base/u64_cache.h"
 #include "elf/symbol_table.h"
+#include "proc/stall_readers.h"
 #include "symbolize/java_text.h"
 
 #include <poll.h>
 
 #define WAIT_NS (10 * NSEC_PER_SEC)
 #define AGAIN_MS 250 /* pause between two tries of an attach that is not yet permitted */
+#define MAP_TURN_NS (50 * NSEC_PER_MSEC) /* CPU time of one turn, and of the ranges of one code */
 #define METHODS_MAX (1u << 17)
 #define NAMES_MAX ((size_t)32 << 20)
 #define ASK_ATTACH 1000 /* larger than all outcomes of a backend */
@@ -59,20 +61,25 @@ struct memory_lines {
     struct hotspot_vm *vm;
     struct buf *out;
     bool unfold;
-    struct u64_cache at; /* Method* -> 1 + offset in names */
-    struct buf names;    /* each ends with a NUL */
+    struct u64_cache at;   /* Method* -> 1 + offset in names */
+    struct buf names;      /* each ends with a NUL */
+    uint64_t ranges_until; /* CPU time of the thread at which the ranges of one code are given up */
+    bool unanswered;       /* the name of a method was not read in time */
 };
 
 static void memory_name(struct memory_lines *l, uint64_t method, struct buf *name)
 {
     struct hotspot_method m;
     uint32_t at;
+    int r;
 
     if (u64_cache_get(&l->at, method, &at)) {
         buf_add_str(name, l->names.p + at - 1);
         return;
     }
-    if (hotspot_method_read(l->vm, method, &m) < 0) {
+    r = hotspot_method_read(l->vm, method, &m);
+    if (r < 0) {
+        l->unanswered = l->unanswered || r == -ETIMEDOUT;
         buf_add_str(name, "[unknown]");
         return;
     }
@@ -103,24 +110,34 @@ static int memory_range(void *cookie, uint64_t start, uint64_t end,
             buf_add_str(&name, "->");
     }
     add_line(l->out, start, end, buf_span(&name));
-    return l->out->error;
+    if (l->unanswered)
+        return -ETIMEDOUT;
+    return l->out->error ?: (clock_ns(CLOCK_THREAD_CPUTIME_ID) > l->ranges_until ? -E2BIG : 0);
+}
+
+/* Adds a line for each range of @code. Returns 1 if the code has too many, or if they are none. */
+static int memory_ranges(struct memory_lines *l, const struct hotspot_code *code)
+{
+    size_t before = l->out->n;
+    int r;
+
+    l->ranges_until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MAP_TURN_NS;
+    r = hotspot_code_ranges(l->vm, code, memory_range, l);
+    if (l->out->error || r == -ESRCH || r == -ETIMEDOUT)
+        return r;
+    if (r == -E2BIG || r == -ERANGE || hotspot_code_still(l->vm, code) != 1)
+        l->out->n = before; /* the code was replaced during the read, or its records are no such */
+    return r == -E2BIG || r == -ERANGE;
 }
 
 static int memory_line(void *cookie, const struct hotspot_code *code)
 {
     struct memory_lines *l = cookie;
     _cleanup_buf_ struct buf name;
-    size_t before = l->out->n;
+    int r = l->unfold && code->kind == HOTSPOT_CODE_COMPILED ? memory_ranges(l, code) : 1;
 
-    if (l->unfold && code->kind == HOTSPOT_CODE_COMPILED) {
-        int r = hotspot_code_ranges(l->vm, code, memory_range, l);
-
-        if (r != 0 && !l->out->error && r != -ESRCH)
-            r = 0; /* the code was freed or is being written */
-        if (hotspot_code_still(l->vm, code) != 1)
-            l->out->n = before; /* the code was replaced during the read */
+    if (r <= 0)
         return r;
-    }
     buf_init(&name, 2 * TEXT_NAME_MAX);
     if (code->method)
         memory_name(l, code->method, &name);
@@ -131,24 +148,75 @@ static int memory_line(void *cookie, const struct hotspot_code *code)
     return l->out->error;
 }
 
+struct memory_map {
+    struct ask *ask;
+    struct memory_lines lines;
+    struct hotspot_codes_at at;
+    struct proc_id id; /* no start time: the first turn sets it */
+};
+
+/* Takes back what the turn from @from on wrote: the JVM's owner has no CPU time left for now. */
+static void turn_back(struct memory_map *m, const struct hotspot_codes_at *from, size_t bytes)
+{
+    m->at = *from;
+    m->lines.out->n = bytes;
+    m->lines.unanswered = false;
+}
+
+/* Writes a part of the map, in MAP_TURN_NS of the engine's CPU time, which the JVM's owner pays.
+ * Return: 0; -EINPROGRESS: call it again; -EAGAIN: call it again, later; an outcome or -errno. */
 static int call_memory_map(struct api *api, void *arg)
 {
-    struct ask *a = arg;
-    struct memory_lines lines = { .out = a->out, .unfold = a->unfold };
+    struct memory_map *m = arg;
+    struct ask *a = m->ask;
+    struct hotspot_codes_at from = m->at;
+    uint64_t began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    size_t bytes = a->out->n;
     struct process *p;
     int r = jvm_find_readable(api, a->viewer, a->host_pid, &p, a->err);
 
     if (r)
         return r;
-    lines.vm = p->vm;
-    u64_cache_init(&lines.at, METHODS_MAX);
-    buf_init(&lines.names, NAMES_MAX);
-    r = hotspot_vm_codes(p->vm, memory_line, &lines);
-    u64_cache_deinit(&lines.at);
-    buf_deinit(&lines.names);
-    if (r < 0)
+    if (m->id.start_ticks && !proc_id_equal(&m->id, &p->id))
+        return error_code(a->err, -ESRCH, "cannot read the code of JVM %d", a->host_pid);
+    if (!readers_afford_work(&p->id))
+        return -EAGAIN;
+    m->id = p->id;
+    m->lines.vm = p->vm;
+    m->at.until_ns = began_ns + MAP_TURN_NS;
+    r = hotspot_vm_codes(p->vm, &m->at, memory_line, &m->lines);
+    readers_spend_work(&p->id, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns);
+    if (m->lines.unanswered || r == -ETIMEDOUT) {
+        turn_back(m, &from, bytes);
+        return -EAGAIN;
+    }
+    if (r < 0 && r != -EINPROGRESS)
         return error_code(a->err, r, "cannot read the code of JVM %d", a->host_pid);
-    return 0;
+    return MIN(r, 0);
+}
+
+static int memory_map(void *ctx, struct ask *a)
+{
+    struct memory_map m = { .ask = a, .lines = { .out = a->out, .unfold = a->unfold } };
+    uint64_t deadline_ns = clock_monotonic_ns() + WAIT_NS;
+    int r;
+
+    u64_cache_init(&m.lines.at, METHODS_MAX);
+    buf_init(&m.lines.names, NAMES_MAX);
+    while ((r = api_ask(ctx, call_memory_map, &m, a->err)) == -EINPROGRESS || r == -EAGAIN) {
+        if (clock_monotonic_ns() > deadline_ns) {
+            error_set(a->err, -ETIMEDOUT, "the code of JVM %d was not read within 10 s",
+                      a->host_pid);
+            error_remedy(a->err, "ask again later, or with symbols=agent");
+            r = -ETIMEDOUT;
+            break;
+        }
+        if (r == -EAGAIN)
+            poll(NULL, 0, AGAIN_MS);
+    }
+    u64_cache_deinit(&m.lines.at);
+    buf_deinit(&m.lines.names);
+    return r;
 }
 
 static int call_begin(struct api *api, void *arg)
@@ -398,7 +466,7 @@ int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,
         close_fd(a.result_fd);
         close_fd(a.out_fd);
     } else {
-        r = api_ask(ctx, call_memory_map, &a, err);
+        r = memory_map(ctx, &a);
     }
     if (r == 0 && out->error)
         r = error_set(err, out->error, "the map is larger than an answer may be");

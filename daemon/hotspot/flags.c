@@ -63,8 +63,6 @@ static int flag_find(struct hotspot_vm *vm, const char *wanted, uint64_t *ret)
     uint64_t table, count;
     int r;
 
-    if (vm_is_left(vm))
-        return -ETIMEDOUT;
     memory_begin(&vm->memory);
     if (size > FLAG_BYTES_MAX)
         return -EBADMSG;
@@ -88,9 +86,24 @@ static int flag_find(struct hotspot_vm *vm, const char *wanted, uint64_t *ret)
     return r < 0 ? r : -ENOENT;
 }
 
+struct flag_question {
+    const char *name; /* a constant */
+    uint64_t value;
+};
+
+static int run_flag(struct hotspot_vm *vm, void *arg)
+{
+    struct flag_question *q = arg;
+
+    return flag_find(vm, q->name, &q->value);
+}
+
 int hotspot_vm_flag(struct hotspot_vm *vm, const char *name, uint64_t *ret)
 {
-    int r = flag_find(vm, name, ret);
+    struct flag_question q = { .name = name };
+    int r = vm_call(vm, run_flag, &q, sizeof(q));
 
+    if (r == 0)
+        *ret = q.value;
     return r == -ESRCH ? (int)HOTSPOT_GONE : r < 0 ? -ENOENT : 0;
 }

@@ -157,7 +157,8 @@ int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, 
 
 /* Calls @fn for each range of @code that belongs to one chain of methods. The innermost method of a
  * chain comes first. Stops when @fn returns non-zero, and returns that. Return: 0 (all ranges were
- * visited); -ENOENT: the code is gone; -errno. */
+ * visited); -ENOENT: the code is gone; -ERANGE: its records do not ascend, so they are none;
+ * -E2BIG: too many; -errno. */
 typedef int (*hotspot_range_fn)(void *cookie, uint64_t start, uint64_t end,
                                 const struct hotspot_location *frames, size_t count);
 int hotspot_code_ranges(struct hotspot_vm *vm, const struct hotspot_code *code, hotspot_range_fn fn,
@@ -409,11 +410,21 @@ static inline uint8_t *hotspot_waiting_stacks(struct hotspot_waiting_batch *b)
  * -errno. */
 int hotspot_walk_waiting(struct hotspot_vm *vm, struct hotspot_waiting_batch **b);
 
-/* Calls @fn for each live piece of code (for the perf map and tests). For a blob of several stubs,
- * calls it for each stub and for each gap between stubs. The interpreter is one piece. Stops when
- * @fn returns non-zero, and returns that. Else returns the number of pieces, or -errno. */
+/* How far the code heaps were walked. All zeros: a walk begins. */
+struct hotspot_codes_at {
+    uint64_t until_ns; /* CPU time of the thread at which the walk stops; 0: only at the end */
+    size_t heap;
+    uint64_t block; /* 0: the first */
+};
+
+/* Calls @fn for each live piece of code from *at on (for the perf map and tests). For a blob of
+ * several stubs, calls it for each stub and for each gap between stubs. The interpreter is one
+ * piece. Stops when @fn returns non-zero, and returns that. Return: the number of pieces;
+ * -EINPROGRESS: the time is over, and the next call goes on from *at; -ETIMEDOUT: the memory was
+ * not read; -errno. */
 typedef int (*hotspot_code_fn)(void *cookie, const struct hotspot_code *code);
-int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie);
+int hotspot_vm_codes(struct hotspot_vm *vm, struct hotspot_codes_at *at, hotspot_code_fn fn,
+                     void *cookie);
 /* Sizes of the VM's lists of stubs, as far as they were read, for diagnostics. */
 struct hotspot_stubs {
     size_t named;     /* entries with a name */

@@ -2,6 +2,8 @@
 /* The caches of pages and the bounded reads on top of them. */
 #include "hotspot/memory.h"
 
+#include "proc/stall_readers.h"
+
 #include <stdatomic.h>
 #include <sys/mman.h>
 
@@ -175,6 +177,8 @@ int memory_read(struct hotspot_memory *m, uint64_t address, void *buf, size_t n)
 
     if (!memory_is_user(address, n))
         return -EFAULT;
+    if (readers_is_left()) /* what it computes from cached pages, nobody waits for */
+        return -ETIMEDOUT;
     if (n > MEMORY_PAGE * 4)
         return memory_read_direct(m, address, buf, n);
     while (n > 0) {

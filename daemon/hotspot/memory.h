@@ -46,8 +46,9 @@ void memory_continue(struct hotspot_memory *m);
  * @at_ns and not long ago. @at_ns 0 ends the moment. */
 void memory_moment(struct hotspot_memory *m, uint64_t at_ns, uint64_t now_ns);
 
-/* Reads all of [@address, @address + @n) or nothing. Return: 0; -EFAULT: not readable, or no user
- * address; -ESRCH: the process is gone; another -errno of the read. */
+/* Reads all of [@address, @address + @n) or nothing. -EFAULT: not readable, or no user address.
+ * -ESRCH: the process is gone. -ETIMEDOUT: this thread is an abandoned reader. Return: 0; one of
+ * these; another -errno of the read. */
 int memory_read(struct hotspot_memory *m, uint64_t address, void *buf, size_t n);
 /* Does the same without the cache, for a read that must be fresh or is large. */
 int memory_read_direct(struct hotspot_memory *m, uint64_t address, void *buf, size_t n);

@@ -76,25 +76,18 @@ static int vm_read(struct hotspot_vm *vm, struct error *err)
     return r;
 }
 
-/* Takes over @vm. @layout NULL: read it from the tables at @libjvm_base. */
-static int vm_open(struct hotspot_vm *vm, memory_read_fn read, void *cookie, uint64_t libjvm_base,
-                   const struct hotspot_layout *layout, struct hotspot_vm **ret, struct error *err)
+/* Fills in @vm. @layout NULL: read it from the tables at @libjvm_base. */
+static int vm_open(struct hotspot_vm *vm, uint64_t libjvm_base, const struct hotspot_layout *layout,
+                   struct error *err)
 {
     int r = 0;
 
-    atomic_init(&vm->users, 1);
-    memory_init(&vm->memory, read, cookie);
     if (layout)
         vm->layout = *layout;
     else
         r = vm_read_layout(vm, libjvm_base, err);
     if (r == 0)
         r = vm_read(vm, err);
-    if (r == 0) {
-        *ret = vm;
-        return 0;
-    }
-    hotspot_vm_close(vm);
     if (r == -EFAULT || r == -EBADMSG || r == -EAGAIN) {
         error_set(err, -EAGAIN, "the JVM is still starting, or its tables cannot be read");
         return HOTSPOT_NOT_READY;
@@ -108,26 +101,64 @@ static int vm_open(struct hotspot_vm *vm, memory_read_fn read, void *cookie, uin
     return r;
 }
 
+static struct hotspot_vm *vm_new(memory_read_fn read, void *cookie)
+{
+    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
+
+    if (!vm)
+        return NULL;
+    atomic_init(&vm->users, 1);
+    memory_init(&vm->memory, read, cookie ? cookie : vm);
+    return vm;
+}
+
+/* Hands @vm over if it is open, which is the outcome @r, else drops it. */
+static int vm_give(int r, struct hotspot_vm *vm, struct hotspot_vm **ret)
+{
+    if (r == 0)
+        *ret = vm;
+    else
+        hotspot_vm_close(vm);
+    return r;
+}
+
 int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_base,
                            const struct hotspot_layout *layout, struct hotspot_vm **ret,
                            struct error *err)
 {
-    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
+    struct hotspot_vm *vm = vm_new(read, cookie);
 
-    return vm ? vm_open(vm, read, cookie, libjvm_base, layout, ret, err) : -ENOMEM;
+    return vm ? vm_give(vm_open(vm, libjvm_base, layout, err), vm, ret) : -ENOMEM;
+}
+
+struct opening {
+    uint64_t libjvm_base;
+    struct error err;
+};
+
+static int run_opening(struct hotspot_vm *vm, void *arg)
+{
+    struct opening *o = arg;
+
+    return vm_open(vm, o->libjvm_base, NULL, &o->err);
 }
 
 int hotspot_vm_open(int mem_fd, const struct proc_id *id, uint64_t libjvm_base,
                     struct hotspot_vm **ret, struct error *err)
 {
-    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
+    struct opening o = { .libjvm_base = libjvm_base };
+    struct hotspot_vm *vm = vm_new(vm_pread, NULL);
+    int r;
 
     if (!vm)
         return -ENOMEM;
     vm->mem_fd = mem_fd;
     if (id)
         vm->id = *id;
-    return vm_open(vm, vm_pread, vm, libjvm_base, NULL, ret, err);
+    r = vm_call(vm, run_opening, &o, sizeof(o));
+    if (err)
+        *err = o.err;
+    return vm_give(r, vm, ret);
 }
 
 struct hotspot_vm *hotspot_vm_close(struct hotspot_vm *vm)

@@ -15,7 +15,7 @@
 #define OWNERS 1024 /* slots of owners; processes with the same slot evict each other */
 #define STACK_BYTES ((size_t)256 << 10)
 
-enum state { IDLE, ASKED, RUNNING, DONE, LEFT };
+enum state { IDLE, ASKED, RUNNING, DONE, LEFT, OWES };
 
 /* What the owner of a read is charged for. */
 struct cost {
@@ -31,13 +31,16 @@ struct reader {
     struct cost cost;
     int tid;
     clockid_t cpu_clock;
+    uint64_t charged_ns;    /* its CPU clock when it was abandoned; the owner paid until then */
+    uint64_t owed_ns;       /* CPU time after that, for which the owner has not paid yet */
+    atomic_bool is_left;    /* state is LEFT, for its own thread */
     uint64_t pages;         /* pages that the current read has begun after its first */
     struct reader_held who; /* the process that is being read */
 };
 
 /* Readers that were started; none ever ends. Only the thread that uses them adds one. */
 static struct reader *pool[READERS_MAX];
-static atomic_size_t pool_count, held_count;
+static atomic_size_t pool_count, held_count, owing_count;
 static atomic_uint_least64_t left_count, refused_count, put_off_count;
 
 static _Thread_local bool is_user;
@@ -128,7 +131,10 @@ static void give_answer(struct reader *r, struct reading *reading, int result, s
     }
     reading->drop(reading);
     pthread_mutex_lock(&r->lock);
-    r->state = IDLE;
+    r->owed_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - r->charged_ns;
+    r->state = OWES;
+    atomic_store(&r->is_left, false);
+    atomic_fetch_add(&owing_count, 1);
     atomic_fetch_sub(&held_count, 1);
     pthread_mutex_unlock(&r->lock);
 }
@@ -278,11 +284,31 @@ static int take_answer(struct reader *r, uint64_t began_ns, uint64_t before_ns,
         r->state = IDLE;
     } else {
         r->state = LEFT;
+        r->charged_ns = before_ns + used_ns;
+        atomic_store(&r->is_left, true);
         *reading = NULL;
         atomic_fetch_add(&held_count, 1);
         atomic_fetch_add(&left_count, 1);
     }
     return result;
+}
+
+/* Charges owners for what their abandoned reads computed, which have returned since. */
+static void settle_debts(uint64_t now_ns)
+{
+    size_t n = atomic_load(&owing_count) ? atomic_load(&pool_count) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct reader *r = pool[i];
+        LOCK_SCOPE(&r->lock);
+
+        if (r->state != OWES)
+            continue;
+        budget_spend_all(owner_budget_of(&work, r->who.owner, now_ns), r->owed_ns);
+        budget_spend(&all_work, r->owed_ns);
+        r->state = IDLE;
+        atomic_fetch_sub(&owing_count, 1);
+    }
 }
 
 static int refuse(void)
@@ -301,6 +327,7 @@ int readers_run(const struct proc_id *id, struct reading **reading)
 
     if (!is_user)
         return (*reading)->run(*reading);
+    settle_debts(began_ns);
     owner = owner_of(id);
     waits_left = owner_budget_of(&waits, owner, began_ns);
     work_left = owner_budget_of(&work, owner, began_ns);
@@ -335,6 +362,11 @@ bool readers_next_page(void)
     return self->state == RUNNING;
 }
 
+bool readers_is_left(void)
+{
+    return self && atomic_load_explicit(&self->is_left, memory_order_relaxed);
+}
+
 /* ---- state of readers ---- */
 
 bool readers_wait_for(const struct proc_id *id)
@@ -356,6 +388,22 @@ void readers_spend(const struct proc_id *id, uint64_t took_ns)
 {
     if (is_user)
         budget_spend(owner_budget_of(&looks, owner_of(id), clock_monotonic_ns()), took_ns);
+}
+
+bool readers_afford_work(const struct proc_id *id)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    return !is_user || (budget_has(owner_budget_of(&work, owner_of(id), now_ns), now_ns) &&
+                        budget_has(&all_work, now_ns));
+}
+
+void readers_spend_work(const struct proc_id *id, uint64_t cpu_ns)
+{
+    if (!is_user)
+        return;
+    budget_spend_all(owner_budget_of(&work, owner_of(id), clock_monotonic_ns()), cpu_ns);
+    budget_spend(&all_work, cpu_ns);
 }
 
 uint64_t readers_owner(const struct proc_id *id)

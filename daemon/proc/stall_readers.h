@@ -52,6 +52,8 @@ int readers_run(const struct proc_id *id, struct reading **r);
 /* Records, in a reader, that the read continues with another page. Returns false if the read was
  * abandoned. Returns true in any other thread. */
 bool readers_next_page(void);
+/* Returns whether this thread is a reader with an abandoned read, which should end soon. */
+bool readers_is_left(void);
 /* Reads like pread(2) from @fd, the memory of JVM @id, at most READERS_BYTES_MAX. Returns the
  * number of bytes, or -errno. A reader thread reads directly, but not after it was abandoned: @fd
  * may then belong to another file. */
@@ -71,6 +73,10 @@ uint64_t readers_owner(const struct proc_id *id);
  * read. */
 bool readers_afford(const struct proc_id *id);
 void readers_spend(const struct proc_id *id, uint64_t took_ns);
+/* Do the same for CPU time of the calling thread that the memory of @id caused. Reads of memory are
+ * charged to the same budget. */
+bool readers_afford_work(const struct proc_id *id);
+void readers_spend_work(const struct proc_id *id, uint64_t cpu_ns);
 
 struct reader_held {
     struct proc_id id;

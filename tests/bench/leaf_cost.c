@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     pid = (pid_t)strtol(argv[1], NULL, 10);
     kill(pid, SIGSTOP);
     jvm = read_jvm_open(pid);
-    hotspot_vm_codes(jvm.vm, add_code, NULL);
+    hotspot_vm_codes(jvm.vm, &(struct hotspot_codes_at){ 0 }, add_code, NULL);
     read_jvm_close(&jvm);
     printf("%zu pieces of code\n| pcs of each | µs a pc without maps | with | ratio |\n"
            "| --- | --- | --- | --- |\n",

@@ -229,7 +229,8 @@ uint64_t image_exercise(struct image *i)
     }
     for (size_t p = 0; p < i->pc_count; p++)
         exercise_pc(&d, i->pcs[p] & ~IMAGE_RETURN, i->pcs[p] & IMAGE_RETURN);
-    fold_number(&d, (uint64_t)hotspot_vm_codes(d.vm, see_code, &d));
+    fold_number(&d,
+                (uint64_t)hotspot_vm_codes(d.vm, &(struct hotspot_codes_at){ 0 }, see_code, &d));
     fold_allocators(&d);
     fold_number(&d, (uint64_t)hotspot_vm_threads(d.vm, HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_OWNER,
                                                  see_thread, &d));

@@ -243,7 +243,7 @@ int main(int argc, char **argv)
     i.base = jvm.libjvm;
     ch.vm = jvm.vm;
     ch.class_name = argv[2];
-    if (hotspot_vm_codes(ch.vm, choose, &ch) < 0) {
+    if (hotspot_vm_codes(ch.vm, &(struct hotspot_codes_at){ 0 }, choose, &ch) < 0) {
         fprintf(stderr, "cannot read JVM %s\n", argv[1]);
         return 1;
     }

@@ -163,7 +163,7 @@ int main(int argc, char **argv)
     kill(pid, SIGSTOP);
     jvm = read_jvm_open(pid);
     ch.vm = jvm.vm;
-    if (hotspot_vm_codes(ch.vm, choose, &ch) >= 0 && ch.found.blob)
+    if (hotspot_vm_codes(ch.vm, &(struct hotspot_codes_at){ 0 }, choose, &ch) >= 0 && ch.found.blob)
         r = record(ch.vm, &ch.found);
     kill(pid, SIGCONT);
     read_jvm_close(&jvm);

@@ -7,7 +7,8 @@
  */
 #include "hotspot/code/code.h"
 
-#define OBJECT_MAX 512 /* CodeHeap is 280..344 bytes, StubQueue 48 */
+#define OBJECT_MAX 512       /* CodeHeap is 280..344 bytes, StubQueue 48 */
+#define CODES_MAX (1u << 17) /* blocks of a heap in one walk, and free ones */
 
 static uint64_t space_field(const struct hotspot_vm *vm, const uint8_t *heap, size_t n,
                             struct layout_field space, struct layout_field field)
@@ -152,16 +153,17 @@ int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *re
     return 0;
 }
 
-/* Walks the blocks of @h by their lengths. Free memory behind the last block is zero, or has
- * remains of freed blocks. The segment map does not mark those. The VM merges free neighbours. So
- * there is at most one free block more than used ones, and a list with more is wrong. */
-static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, size_t max,
-                          codecache_block_fn fn, void *cookie)
+/* Walks the blocks of @h from *at on by their lengths; *at becomes the end of the last one. Free
+ * memory behind the last block is zero, or has remains of freed blocks. The segment map does not
+ * mark those. The VM merges free neighbours. So there is at most one free block more than used
+ * ones, and a list with more is wrong. */
+static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, uint64_t *at,
+                          size_t max, codecache_block_fn fn, void *cookie)
 {
     size_t n = 0, unused = 0;
 
-    for (uint64_t block = h->low, end; block < h->high && n < max; block = end) {
-        uint64_t tag;
+    while (*at < h->high && n < max) {
+        uint64_t block = *at, end, tag;
         bool used;
         int r = codecache_header(vm, h, block, &end, &used);
 
@@ -169,6 +171,7 @@ static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, size
             return 0;
         if (r < 0)
             return r;
+        *at = end;
         if (!used && unused++ > max)
             return 0;
         if (!used)
@@ -189,14 +192,18 @@ int codecache_blocks(struct hotspot_vm *vm, size_t max, codecache_block_fn fn, v
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < vm->code.heap_count; i++)
-        r = codecache_walk(vm, &vm->code.heaps[i], max, fn, cookie);
+    for (size_t i = 0; r == 0 && i < vm->code.heap_count; i++) {
+        uint64_t at = vm->code.heaps[i].low;
+
+        r = codecache_walk(vm, &vm->code.heaps[i], &at, max, fn, cookie);
+    }
     return r;
 }
 
 struct codes {
     hotspot_code_fn fn;
     void *cookie;
+    uint64_t until_ns;
     int count;
 };
 
@@ -206,23 +213,39 @@ static int see_code(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_t
     struct hotspot_code code;
     int r = code_read(vm, blob, end, /* live= */ true, &code);
 
-    if (r < 0)
-        return r == -ESRCH ? r : 0;
-    if (code.kind == HOTSPOT_CODE_STUB)
-        return stubs_each(vm, &code, c->fn, c->cookie, &c->count);
-    c->count++;
-    return c->fn(c->cookie, &code);
+    if (r == -ESRCH || r == -ETIMEDOUT)
+        return r;
+    if (r == 0 && code.kind == HOTSPOT_CODE_STUB)
+        r = stubs_each(vm, &code, c->fn, c->cookie, &c->count);
+    else if (r == 0) {
+        c->count++;
+        r = c->fn(c->cookie, &code);
+    } else {
+        r = 0; /* no code, or it is being written */
+    }
+    if (r == 0 && c->until_ns && clock_ns(CLOCK_THREAD_CPUTIME_ID) >= c->until_ns)
+        return -EINPROGRESS;
+    return r;
 }
 
-int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie)
+int hotspot_vm_codes(struct hotspot_vm *vm, struct hotspot_codes_at *at, hotspot_code_fn fn,
+                     void *cookie)
 {
-    struct codes codes = { .fn = fn, .cookie = cookie };
-    int r;
+    struct codes codes = { .fn = fn, .cookie = cookie, .until_ns = at->until_ns };
+    int r = 0;
 
     if (vm_is_left(vm))
         return -ETIMEDOUT;
     memory_begin(&vm->memory);
-    stubs_update(vm);
-    r = codecache_blocks(vm, SIZE_MAX, see_code, &codes);
-    return r != 0 ? r : codes.count;
+    if (!at->heap && !at->block)
+        stubs_update(vm);
+    for (; at->heap < vm->code.heap_count; at->heap++, at->block = 0) {
+        const struct code_heap *h = &vm->code.heaps[at->heap];
+
+        at->block = at->block ? at->block : h->low;
+        r = codecache_walk(vm, h, &at->block, CODES_MAX, see_code, &codes);
+        if (r != 0)
+            return r;
+    }
+    return codes.count;
 }

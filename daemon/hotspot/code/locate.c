@@ -13,6 +13,8 @@
 #include "hotspot/code/leaf_map.h"
 #include "hotspot/code/scopes.h"
 
+#define RANGE_SCOPES_MAX (1u << 18) /* scopes of one nmethod: 5,000 records with 50 each */
+
 /* Finds the first PcDesc at or behind code offset @pc. The last PcDesc is a sentinel and does not
  * count. Return: 0 and *ret (scope 0: no debug information); -ENOENT; -errno. */
 static int pc_desc_find(struct hotspot_vm *vm, const struct blob *b, int64_t pc,
@@ -186,9 +188,10 @@ static bool same_methods(const struct hotspot_location *a, size_t a_n,
     return a_n == b_n && ALL_OF(i, a_n, a[i].method == b[i].method);
 }
 
-/* Reads the frames of the PcDesc at @index, and the end of its code. Returns the number of frames;
- * 0: no information; -errno. */
-static int range_read(struct hotspot_vm *vm, const struct blob *b, uint64_t index,
+/* Reads the frames of the PcDesc at @index, and the end of its code. *last: the pc of the PcDesc
+ * before it. Returns the number of frames; 0: no information; -ERANGE: the table does not ascend;
+ * -errno. */
+static int range_read(struct hotspot_vm *vm, const struct blob *b, uint64_t index, int64_t *last,
                       uint64_t *ret_end, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
 {
     struct pc_desc d;
@@ -196,6 +199,9 @@ static int range_read(struct hotspot_vm *vm, const struct blob *b, uint64_t inde
 
     if (r < 0)
         return r;
+    if (d.pc <= *last)
+        return -ERANGE;
+    *last = d.pc;
     if (d.pc < 0 || d.pc == INT32_MAX || d.scope <= 0)
         return 0;
     *ret_end = MIN(b->code_begin + (uint64_t)d.pc, b->code_end);
@@ -207,7 +213,8 @@ int hotspot_code_ranges(struct hotspot_vm *vm, const struct hotspot_code *code, 
                         void *cookie)
 {
     struct hotspot_location now[HOTSPOT_INLINE_MAX], before[HOTSPOT_INLINE_MAX];
-    uint64_t start, end, to = 0, count = 0;
+    uint64_t start, end, to = 0, count = 0, scopes = 0;
+    int64_t last = INT64_MIN;
     struct blob b;
     int r = vm_is_left(vm) ? -ETIMEDOUT : scopes_blob(vm, code, code->start, &b), n, before_n = 0;
 
@@ -217,9 +224,12 @@ int hotspot_code_ranges(struct hotspot_vm *vm, const struct hotspot_code *code, 
     if (b.kind == HOTSPOT_CODE_COMPILED && b.scopes_pcs && b.scopes_data && b.metadata)
         count = pc_descs_count(vm, &b);
     for (uint64_t i = 0; i < count; i++) {
-        n = range_read(vm, &b, i, &to, now);
-        if (n == -ESRCH)
+        n = range_read(vm, &b, i, &last, &to, now);
+        scopes += (uint64_t)MAX(n, 1);
+        if (n == -ESRCH || n == -ETIMEDOUT || n == -ERANGE)
             return n;
+        if (scopes > RANGE_SCOPES_MAX)
+            return -E2BIG;
         if (n <= 0 || to <= end)
             continue;
         if (before_n && !same_methods(now, (size_t)n, before, (size_t)before_n)) {

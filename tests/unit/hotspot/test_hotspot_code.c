@@ -49,9 +49,10 @@ START_TEST(code_is_what_the_perf_map_lists)
         return;
     usleep(500000); /* waits until the compilers are idle */
     before.n = after.n = 0;
-    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 100);
+    ck_assert_int_gt(hotspot_vm_codes(vm, &(struct hotspot_codes_at){ 0 }, take_code, &before),
+                     100);
     jcmd(RELEASES[_i], "Compiler.perfmap", NULL);
-    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &after), 100);
+    ck_assert_int_gt(hotspot_vm_codes(vm, &(struct hotspot_codes_at){ 0 }, take_code, &after), 100);
     snprintf(path, sizeof(path), "/tmp/perf-%d.map", jvm.pid);
     buf_init(&map, TEXT_MAX);
     ck_assert_int_eq(buf_read_at(&map, AT_FDCWD, path), 0);
@@ -129,7 +130,8 @@ START_TEST(lines_are_those_of_javap)
     if (!start(RELEASES[_i], ARGS, "ready"))
         return;
     before.n = 0;
-    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 100);
+    ck_assert_int_gt(hotspot_vm_codes(vm, &(struct hotspot_codes_at){ 0 }, take_code, &before),
+                     100);
     snprintf(javap, sizeof(javap), "%s/bin/javap", live_home(RELEASES[_i]));
     ck_assert(live_output(argv, text, sizeof(text)));
     for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {

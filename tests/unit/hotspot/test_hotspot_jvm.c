@@ -256,7 +256,8 @@ START_TEST(hostile_names_come_as_they_are)
     for (deadline = clock_monotonic_ns() + 20 * NSEC_PER_SEC;
          !found && clock_monotonic_ns() < deadline;) {
         before.n = 0;
-        ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 0);
+        ck_assert_int_gt(hotspot_vm_codes(vm, &(struct hotspot_codes_at){ 0 }, take_code, &before),
+                         0);
         for (int i = 0; i < before.n; i++) {
             struct hotspot_method m;
 

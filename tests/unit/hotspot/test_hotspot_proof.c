@@ -383,7 +383,7 @@ START_TEST(a_wrong_table_gives_no_wrong_name)
     ck_assert_str_eq(hotspot_vm_note(vm), "");
     l = vm->layout;
     memset(&truth, 0, sizeof(truth));
-    ck_assert_int_ge(hotspot_vm_codes(vm, see_code, &truth), 0);
+    ck_assert_int_ge(hotspot_vm_codes(vm, &(struct hotspot_codes_at){ 0 }, see_code, &truth), 0);
     ask(&truth);
     told = truth;
     vm = hotspot_vm_close(vm);
