@@ -13,5 +13,12 @@ mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Cr
     awk '$3 == "main" && $1 !~ /security/ { print $1; exit }')
 libraries=$(sed -n -E 's/^((lib|uthash|zlib)[^ ]*-dev)( .*)?$/\1/p' "$(dirname "$0")/build.txt")
 packages=$(printf '%s\n' libc6-dev $libraries "$@" | paste -sd,)
-exec mmdebstrap --variant=extract --architectures="$architecture" --include="$packages" "$VERSION_CODENAME" "$folder" \
+# Has dpkg-query know the packages of that folder and their files, as if they were installed.
+record='cd "$1" && echo 1 > var/lib/dpkg/info/format && for deb in var/cache/apt/archives/*.deb; do
+    name=$(dpkg-deb -f "$deb" Package)
+    [ "$(dpkg-deb -f "$deb" Multi-Arch)" != same ] || name=$name:$(dpkg-deb -f "$deb" Architecture)
+    { dpkg-deb -f "$deb"; printf "Status: install ok unpacked\n\n"; } >> var/lib/dpkg/status
+    dpkg-deb --fsys-tarfile "$deb" | tar -t | sed -nE "s#^\./(.*[^/])/?\$#/\1#p" > "var/lib/dpkg/info/$name.list"
+done'
+exec mmdebstrap --variant=extract --architectures="$architecture" --include="$packages" --extract-hook="$record" "$VERSION_CODENAME" "$folder" \
     "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $VERSION_CODENAME main"

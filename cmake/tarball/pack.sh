@@ -1,32 +1,36 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Packs what the preset `tarball` built with the libraries that it needs. The same programs and packages give the same bytes.
-# Usage: pack.sh BUILD VERSION
+# A build for another processor has its own strip, and its libraries and their packages are those of SYSROOT (cmake/packages/sysroot.sh).
+# Usage: pack.sh BUILD VERSION [PROCESSOR STRIP SYSROOT]
 set -euo pipefail
 export LC_ALL=C
 tree=$(realpath "$(dirname "$0")/../..")
-build=$1 version=$2
-name=flamed-$version-linux-$(uname -m)
+build=$1 version=$2 processor=${3:-$(uname -m)} strip=${4:-strip} sysroot=${5:+$(realpath "$5")}
+name=flamed-$version-linux-$processor
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$tree" log -1 --format=%ct 2>/dev/null || echo 0)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 out=$work/$name
 programs=(flamed flamed-broker flamed-push)
 
-# "PACKAGE VERSION LICENCE-FILE" of the Debian package that FILE comes from.
+packages() {
+    dpkg-query --admindir="$sysroot/var/lib/dpkg" "$@"
+}
+
+# "PACKAGE VERSION ARCHITECTURE" of the Debian package that FILE comes from.
 package_of() {
-    local file=$1 found
-    found=$(dpkg-query -S "$file" 2>/dev/null || dpkg-query -S "${file#/usr}" 2>/dev/null) ||
-        { echo "pack.sh: no package has $file" >&2; return 1; }
+    local file=${1#"$sysroot"} found
+    found=$(packages -S "$file" 2>/dev/null || packages -S "${file#/usr}" 2>/dev/null) || { echo "pack.sh: no package has $1" >&2; return 1; }
     found=${found%%: *}
-    dpkg-query -W -f '${Package} ${Version}\n' "${found%%,*}"
+    packages -W -f '${Package} ${Version} ${Architecture}\n' "${found%%,*}"
 }
 
 copy_programs() {
     install -d "$out/lib" "$out/licenses"
     for program in "${programs[@]}"; do
         install -m 755 "$build/$program" "$out/"
-        strip "$out/$program"
+        "$strip" "$out/$program"
         hide_interpreter "$out/$program"
     done
 }
@@ -38,18 +42,23 @@ hide_interpreter() {
     printf '\0\0\0\0' | dd of="$1" bs=1 seek=$((64 + 56 * number)) conv=notrunc status=none
 }
 
-# Each library that a program needs, with the C library and its ld.so, and its package's licence.
+# Copies each library that FILE needs and that is not there yet, and those that it needs. The C library needs its ld.so.
 copy_libraries() {
-    local file package rest
-    for file in $(for program in "${programs[@]}"; do ldd "$build/$program"; done |
-        awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }' | sort -u); do
-        install -m 644 "$file" "$out/lib/"
+    local library file
+    for library in $(readelf -dW "$1" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p'); do
+        [ ! -e "$out/lib/$library" ] || continue
+        file=$(find "$sysroot"/{,usr/}lib/"$processor-linux-gnu" -maxdepth 1 -name "$library" -print -quit)
+        install -m 644 "$file" "$out/lib/" || { echo "pack.sh: no $library, which $1 needs" >&2; return 1; }
         package_of "$(realpath "$file")" >> "$work/packages"
+        copy_libraries "$file"
     done
-    chmod 755 "$out"/lib/ld-linux*
+}
+
+copy_licenses() {
+    local package rest
     sort -u -o "$work/packages" "$work/packages"
     while read -r package rest; do
-        install -m 644 "/usr/share/doc/$package/copyright" "$out/licenses/$package"
+        install -m 644 "$sysroot/usr/share/doc/$package/copyright" "$out/licenses/$package"
     done < "$work/packages"
 }
 
@@ -64,7 +73,7 @@ copy_rest() {
 
 # SPDX 2.3: flamed and the packages whose libraries are inside.
 write_sbom() {
-    local package of comma=''
+    local package of architecture
     {
         printf '{\n  "spdxVersion": "SPDX-2.3",\n  "dataLicense": "CC0-1.0",\n  "SPDXID": "SPDXRef-DOCUMENT",\n'
         printf '  "name": "%s",\n' "$name"
@@ -72,12 +81,12 @@ write_sbom() {
         printf '  "creationInfo": { "created": "%s", "creators": ["Tool: flamed-pack.sh"] },\n' \
             "$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)"
         printf '  "packages": [\n    %s' "$(sbom_package flamed "$version" Apache-2.0 "pkg:generic/flamed@$version")"
-        while read -r package of; do
-            printf ',\n    %s' "$(sbom_package "$package" "$of" NOASSERTION "pkg:deb/debian/$package@$of")"
+        while read -r package of architecture; do
+            printf ',\n    %s' "$(sbom_package "$package" "$of" NOASSERTION "pkg:deb/debian/$package@$of?arch=$architecture")"
         done < "$work/packages"
         printf '\n  ],\n  "relationships": [\n    { "spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", '
         printf '"relatedSpdxElement": "SPDXRef-flamed" }'
-        while read -r package of; do
+        while read -r package of architecture; do
             printf ',\n    { "spdxElementId": "SPDXRef-flamed", "relationshipType": "CONTAINS", "relatedSpdxElement": "SPDXRef-%s" }' \
                 "$package"
         done < "$work/packages"
@@ -107,7 +116,11 @@ check_paths() {
 }
 
 copy_programs
-copy_libraries
+for program in "${programs[@]}"; do
+    copy_libraries "$build/$program"
+done
+chmod 755 "$out"/lib/ld-linux*
+copy_licenses
 check_paths
 copy_rest
 write_sbom

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes an .rpm of the tarball in BUILD. Needs rpmbuild. Usage: rpm.sh BUILD VERSION
+# Makes an .rpm of the tarball in BUILD. Needs rpmbuild. Usage: rpm.sh BUILD VERSION PROCESSOR
 set -euo pipefail
-build=$1 name=flamed-$2-linux-$(uname -m)
+build=$1 name=flamed-$2-linux-$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tar -xzf "$build/$name.tar.gz" -C "$work"

@@ -22,8 +22,10 @@ function(flamed_tarball)
         target_link_options(${program} PRIVATE -Wl,-e,own_loader_entry -Wl,-z,separate-code)
     endforeach()
     add_custom_target(tarball DEPENDS flamed flamed-broker flamed-push USES_TERMINAL
-        COMMAND ${PROJECT_SOURCE_DIR}/cmake/tarball/pack.sh ${PROJECT_BINARY_DIR} ${PROJECT_VERSION})
+        COMMAND ${PROJECT_SOURCE_DIR}/cmake/tarball/pack.sh ${PROJECT_BINARY_DIR} ${PROJECT_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_STRIP}
+            "${CMAKE_SYSROOT}"
+        VERBATIM)
     configure_file(${PROJECT_SOURCE_DIR}/cmake/tarball/rpm.cmake.in ${PROJECT_BINARY_DIR}/rpm.cmake @ONLY)
     add_custom_target(rpm DEPENDS tarball USES_TERMINAL
-        COMMAND ${PROJECT_SOURCE_DIR}/cmake/tarball/rpm.sh ${PROJECT_BINARY_DIR} ${PROJECT_VERSION})
+        COMMAND ${PROJECT_SOURCE_DIR}/cmake/tarball/rpm.sh ${PROJECT_BINARY_DIR} ${PROJECT_VERSION} ${CMAKE_SYSTEM_PROCESSOR})
 endfunction()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tarball, unpacked on systems without its libraries, with an older or newer C library, with another one and with none."""
+"""The tarball, unpacked on systems without its libraries, with an older or newer C library, with another one and with none. FLAMED_TARBALL is
+that of another processor, whose guest runs these tests (tests/vm/arm64.py --tarball)."""
 import glob
 import hashlib
 import json
@@ -11,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from harness import debroot, jdkroot, jvm, paths
+from harness import debroot, jdkroot, jvm, paths, proc
 from harness.daemon import Daemon
 
 # After the root and the program inside follows the command line of the daemon's harness. ld.so finds $ORIGIN in /proc.
@@ -37,7 +38,7 @@ class Tarball(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         paths.need_root()
-        cls.tarball = packed(build(paths.TREE))
+        cls.tarball = os.environ.get("FLAMED_TARBALL") or packed(build(paths.TREE))
 
     def root(self, original: str) -> str:
         """Makes a copy of a root file system. It lies beside the original, as its files are links."""
@@ -55,7 +56,7 @@ class Tarball(unittest.TestCase):
         return "/tmp/" + os.listdir(root + "/tmp")[0] + "/flamed"
 
     def check(self, original: str) -> None:
-        """From unpacking to a flame graph."""
+        """From unpacking to a flame graph within 10 s, or as many times longer as programs wait for each processor."""
         root = self.root(original)
         spin = jvm.make_spin()
         with jvm.Jvm(paths.jdk(17), "-cp", spin.folder, spin.main) as target:
@@ -65,7 +66,9 @@ class Tarball(unittest.TestCase):
                 page = daemon.get("/profile", pid=target.pid, seconds=2)
                 self.assertEqual(page.status, 200, page.text[:500])
                 self.assertIn(spin.main, page.text)
-                self.assertLess(time.monotonic() - begin, 10)
+                took = time.monotonic() - begin
+                print(f"a flame graph after {took:.1f} s", flush=True)
+                self.assertLess(took, 10 * proc.PATIENCE * max(1, os.getloadavg()[0] / os.cpu_count()))
 
     def test_bullseye(self):
         """With glibc 2.31."""

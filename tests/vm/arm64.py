@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds flamed for aarch64, and runs COMMAND in an emulated aarch64 machine with Debian's kernel, as vm.py does it. The machine's root has
 the JDK 17 of this machine's release, and a root of its own below /jdk-VERSION for each --jdk VERSION, one of JDKS. They are kept in
-tests/.cache. Returns 77 if that is not possible here. The other options before COMMAND are those of vm.py."""
+tests/.cache. With --tarball it builds that, too. Returns 77 if that is not possible here. The other options before COMMAND are those of vm.py."""
 import argparse
+import glob
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from harness import debroot, jdkroot, native, paths # pylint: disable=wrong-impo
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(paths.CACHE, "arm64")
 BUILD = os.path.join(paths.TREE, "build/arm64")
+TARBALL = "tarball-aarch64" # a preset
 NATIVE = os.path.join(BUILD, "native")
 JDKS = {8: "sid", 11: "sid", 21: "trixie", 25: "trixie"} # version -> Debian's suite
 # Of tests/jvm/native, and the targets of the build.
@@ -69,9 +71,17 @@ def build() -> None:
         native.compile_it(f"{NATIVE}/{name}", name, compiler="aarch64-linux-gnu-gcc")
 
 
+def build_tarball() -> str:
+    """Returns its path."""
+    for command in ["cmake", "--preset", TARBALL, "-DFLAMED_SYSROOT=" + ROOT], ["cmake", "--build", "--preset", TARBALL]:
+        subprocess.run(command, cwd=paths.TREE, check=True, stdout=subprocess.DEVNULL)
+    return glob.glob(f"{paths.TREE}/build/{TARBALL}/flamed-*.tar.gz")[0]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False, add_help=False)
     parser.add_argument("--jdk", type=int, action="append", default=[], choices=JDKS)
+    parser.add_argument("--tarball", action="store_true")
     options, others = parser.parse_known_args()
     try:
         paths.need_root()
@@ -81,8 +91,10 @@ def main() -> int:
         print(f"skipped: {reason}")
         return 77
     build()
-    return subprocess.run([sys.executable, HERE + "/vm.py", "--root", ROOT, *others],
-                          env={**os.environ, "FLAMED_BUILD": BUILD, "FLAMED_JDKS": "/", "FLAMED_NATIVE": NATIVE, "PYTHONDONTWRITEBYTECODE": "1"}).returncode
+    told = {"FLAMED_BUILD": BUILD, "FLAMED_JDKS": "/", "FLAMED_NATIVE": NATIVE, "PYTHONDONTWRITEBYTECODE": "1"}
+    if options.tarball:
+        told["FLAMED_TARBALL"] = build_tarball()
+    return subprocess.run([sys.executable, HERE + "/vm.py", "--root", ROOT, *others], env={**os.environ, **told}).returncode
 
 
 if __name__ == "__main__":
