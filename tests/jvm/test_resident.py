@@ -87,4 +87,5 @@ class Resident(jvm.WithClasses):
                 with jvm.Jvm(paths.jdk(17), "-Xmx64m", "-XX:+UseSerialGC", "-cp", self.classes.folder, "ManyMappings", file.name, str(count),
                              stdin=subprocess.PIPE) as program:
                     proc.wait_until(lambda: self.daemon.get(f"/api/v1/jvms/{program.pid}").status == 200, 20, "it is known")
-                    self.assertEqual(self.table(program.pid)["truncated"], truncated)
+                    proc.wait_until(lambda pid=program.pid, truncated=truncated: self.table(pid)["truncated"] == truncated, 30,
+                                    "they are counted: flamed may have begun before all were there")
