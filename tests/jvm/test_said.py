@@ -73,10 +73,11 @@ class Said(WithClasses):
             for command, said, other in ("make 1", text, collected), ("collect", collected, text):
                 with concurrent.futures.ThreadPoolExecutor(1) as pool:
                     asked = pool.submit(self.said, said, pid=jvm.pid, event="live", seconds=4, interval="4k")
-                    for _ in range(15): # loading the agent takes a moment
+                    for _ in range(100): # until it is answered: loading the agent takes a moment, or several
                         jvm.do("make 200")
-                        time.sleep(0.2)
-                    jvm.do(command)
+                        jvm.do(command)
+                        if concurrent.futures.wait([asked], 0.2).done:
+                            break
                 answer = asked.result()
                 self.assertGreater(Profile(answer).samples, 0)
                 self.assertEqual([w for w in answer.warnings if other in w], [])

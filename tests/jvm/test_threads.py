@@ -68,7 +68,7 @@ class Threads(jvm.WithClasses):
             self.assertTrue(stack[-1].startswith(ROOT if kind == "v" else "java.lang.Thread.run("), stack)
             self.assertIn(thread["state"], (state,) if state else ("WAITING", "RUNNABLE"), thread)
             if lock:
-                self.assertEqual(thread["lock"]["kind"], lock, thread)
+                self.assertEqual(thread.get("lock", {}).get("kind"), lock, thread)
             if lock in CLASSES:
                 self.assertIn(CLASSES[lock], thread["lock"]["class"])
             if lock == "lock":

@@ -47,7 +47,8 @@ class TwoLibjvms(WithClasses):
         """It is listed with the library that it runs, and its samples have names."""
         one = self.ready(pid, version)
         profile = self.daemon.profile(pid=pid, seconds=2, hz=199)
-        self.assertGreaterEqual(profile.share(profile.stacks, lambda s: "LoadsAnother.run" in s.names and not s.truncated), 0.9,
+        running = [s for s in profile.stacks if "CompileBroker::compiler_thread_loop" not in s.names] # it may still compile on a busy machine
+        self.assertGreaterEqual(profile.share(running, lambda s: "LoadsAnother.run" in s.names and not s.truncated), 0.9,
                                 profile.describe())
         return one
 
