@@ -140,6 +140,11 @@ void discover_poll(struct discover *d, uint64_t now_ns)
     residence_poll(d, now_ns);
 }
 
+void discover_drain(struct discover *d)
+{
+    events_drain(d);
+}
+
 void discover_sweep(struct discover *d)
 {
     if (d->sweep.dir) /* a sweep is under way */

@@ -162,6 +162,8 @@ struct discover *discover_free(struct discover *d);
 bool discover_hurries(const struct discover *d);
 /* Reads side-band rings, sweeps if due, and retries starting JVMs. Call every 10 ms to 1 s. */
 void discover_poll(struct discover *d, uint64_t now_ns);
+/* Takes what the side-band rings hold, such as the ends of processes, and reads nothing else. */
+void discover_drain(struct discover *d);
 /* Reads /proc in full now, up to 100 us per process. Call once after the start. */
 void discover_sweep(struct discover *d);
 /* Reads young processes for a request, at most once a second and for 30 ms, and has the next sweep

@@ -343,6 +343,7 @@ struct spill *spill_stop(struct spill *s)
 {
     if (!s)
         return NULL;
+    discover_drain(s->o.discover); /* JVMs that have just ended get the second of their end */
     spill_end(s, clock_monotonic_ns(), clock_realtime_ns());
     flight_on_finish(s->o.flight, FLIGHT_TO_HISTORY, NULL, NULL);
     pthread_mutex_lock(&s->lock);

@@ -6,6 +6,8 @@
 #include "discover/service.h"
 #include "engine/spill.h"
 
+#include <linux/perf_event.h>
+
 #define FLOOD 5000
 
 static struct history *history;
@@ -58,6 +60,33 @@ static void add_ended(struct spill *s, uint64_t payer, int32_t pid, const char *
     spill_ended(s, &p);
 }
 
+/* Puts the end of process @pid into a ring of side-band records that nothing has read. */
+static void write_exit(struct discover *d, int32_t pid, uint64_t time_ns)
+{
+    const struct {
+        struct perf_event_header header;
+        uint32_t pids[4];
+        uint64_t time_ns;
+        uint32_t id[2];
+        uint64_t id_time_ns;
+    } record = { .header = { .type = PERF_RECORD_EXIT, .size = sizeof(record) },
+                 .pids = { (uint32_t)pid, 1, (uint32_t)pid, 1 },
+                 .time_ns = time_ns,
+                 .id = { (uint32_t)pid, (uint32_t)pid },
+                 .id_time_ns = time_ns };
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = page + sideband_data_bytes(page);
+    int fd = memfd_create("ring", MFD_CLOEXEC);
+    char *ring;
+
+    ck_assert_int_eq(ftruncate(fd, (off_t)bytes), 0);
+    ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(ring, MAP_FAILED);
+    memcpy(ring + page, &record, sizeof(record));
+    ((struct perf_event_mmap_page *)(void *)ring)->data_head = sizeof(record);
+    munmap(ring, bytes);
+    ck_assert_int_eq(sideband_map(&fd, 1, &d->sideband, NULL), 0);
+}
+
 struct seen {
     size_t flood;
     bool shop;
@@ -104,6 +133,34 @@ START_TEST(a_flood_takes_no_place_of_others)
 }
 END_TEST
 
+static void see_last(void *cookie, const struct history_image *image)
+{
+    uint64_t *last_ns = cookie;
+
+    *last_ns = image->last_ns;
+}
+
+/* A JVM ends, and flamed stops before it has read of it. */
+START_TEST(an_end_before_the_stop_is_known)
+{
+    const struct spill_opts o = { .history = history, .flight = flight, .discover = discover };
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct process *p = discover_find(discover, 42);
+    uint64_t last_ns = 0, ended_ns;
+    struct spill *s = NULL;
+
+    ck_assert_ptr_nonnull(p);
+    p->jvm = JVM_READY;
+    ck_assert_int_eq(spill_start(&o, &s), 0);
+    write_exit(discover, 42, clock_monotonic_ns());
+    ended_ns = clock_realtime_ns();
+    ck_assert_ptr_null(spill_stop(s));
+    ck_assert_int_eq(history_images(history, &q, see_last, &last_ns, NULL), 0);
+    ck_assert_uint_gt(last_ns, ended_ns - NSEC_PER_SEC);
+    ck_assert_uint_lt(last_ns, ended_ns + NSEC_PER_MSEC);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("spill");
@@ -111,5 +168,6 @@ int main(void)
     tcase_add_checked_fixture(tc, begin, finish);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_flood_takes_no_place_of_others);
+    tcase_add_test(tc, an_end_before_the_stop_is_known);
     return suite_run_case("spill", tc);
 }
