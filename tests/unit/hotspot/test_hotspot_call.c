@@ -274,7 +274,7 @@ START_TEST(a_call_that_is_left_keeps_the_vm)
         if (round == 0) {
             ck_assert(!vm_is_left(vm));
             ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 2);
-            ck_assert_uint_eq(hotspot_vm_unanswered(vm), 5);
+            ck_assert_uint_eq(hotspot_vm_unanswered(vm), 6);
         }
         close(fds[0]);
         close(fds[1]);
