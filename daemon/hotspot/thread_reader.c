@@ -12,11 +12,11 @@ bool dump_has_space(const struct dump *d)
            DUMP_BATCH_HELD - d->b->held_count >= 2 * DUMP_THREAD_HELD;
 }
 
-bool dump_has_room(const struct dump *d)
+bool dump_has_room(struct dump *d)
 {
-    uint32_t count = d->b->count;
+    uint32_t tried = d->tried++;
 
-    return dump_has_space(d) && (!count || count % 16 || clock_monotonic_ns() < d->until_ns);
+    return dump_has_space(d) && (!tried || tried % 16 || clock_monotonic_ns() < d->until_ns);
 }
 
 void dump_begin_walk(struct dump *d, struct java_walk *w)

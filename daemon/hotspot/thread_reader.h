@@ -44,15 +44,16 @@ struct dump {
     struct hotspot_dump_batch *b;
     uint64_t until_ns; /* end of the call's time, CLOCK_MONOTONIC */
     uint64_t age_ns;   /* greatest age of cached code and classes */
+    uint32_t tried;    /* threads that the call has tried to read, broken ones as well */
 };
 
 /* ---- thread_reader.c ---- */
 
 /* Return whether the batch has words for another stack, space for another thread, or space and time
- * for another thread. */
+ * for another thread. The last one counts the thread as tried. */
 bool dump_has_words(const struct dump *d);
 bool dump_has_space(const struct dump *d);
-bool dump_has_room(const struct dump *d);
+bool dump_has_room(struct dump *d);
 /* Gets the name of the java.lang.Thread at @object, if it has a name that fits. Returns 0 or
  * -errno. */
 int dump_thread_name(struct dump *d, uint64_t object, struct hotspot_dump_thread *t);

@@ -194,6 +194,7 @@ struct place {
 };
 
 #define PLACE_FULL 1
+#define NODES_UNTIMED 1024 /* places and nodes of a list between two looks at the clock */
 /* A batch first walks to the place where the last batch ended. So it then takes at least one thread
  * for every PASSED_PART elements that it passed. Even if time is up at once, as on a busy machine,
  * a long chain is walked some ten times, not once for each 16 threads. */
@@ -231,6 +232,7 @@ static int take_element(void *cookie, uint64_t object)
 static int take_set(struct dump *d, uint64_t set)
 {
     struct hotspot_dump_cursor *at = &d->b->cursor;
+    uint32_t nodes = 0; /* places and nodes since the last look at the clock */
     struct table t;
     int r = table_of_set(d->vm, set, &t);
 
@@ -247,9 +249,11 @@ static int take_set(struct dump *d, uint64_t set)
         struct place p = { .d = d, .skip = at->skip };
         struct chain c = { .vm = d->vm, .fn = take_element, .cookie = &p };
 
-        if (at->slot % 1024 == 0 && at->slot && clock_monotonic_ns() >= d->until_ns)
+        if (nodes >= NODES_UNTIMED && clock_monotonic_ns() >= d->until_ns)
             return PLACE_FULL;
+        nodes = nodes >= NODES_UNTIMED ? 0 : nodes;
         r = walk_place(&c, &t, at->slot, 0);
+        nodes += 1 + c.nodes;
         at->skip = p.seen;
         if (r == PLACE_FULL || r == -ESRCH || r == -ENOMEM)
             return r;

@@ -311,6 +311,41 @@ START_TEST(a_circle_ends_where_slices_are_short)
 }
 END_TEST
 
+/* The same for elements that are no threads: a slice ends between them. */
+START_TEST(broken_elements_end_a_slice)
+{
+    threads_image_put(t, THREADS_NODE + 16, THREADS_HEAP + THREADS_CONT);
+    threads_image_put(t, THREADS_NODE + 24, THREADS_HEAP + THREADS_NODE);
+    for (int i = 0; i < 150; i++) {
+        t->nap_ns = DUMP_SLICE_NS + 1;
+        draw_once();
+        ck_assert_uint_eq(t->batch.count, 0);
+        if (i == 0)
+            ck_assert_uint_eq(t->batch.broken, 16);
+        if (t->batch.ended)
+            return;
+    }
+    ck_abort_msg("it takes more than 150 batches");
+}
+END_TEST
+
+/* A slice also ends between places with long chains that have no elements. */
+START_TEST(chains_without_elements_end_a_slice)
+{
+    put_large_table();
+    t->vm.virtual_layout.bin_first = 16;
+    for (size_t i = 0; i < LARGE_PLACES; i++)
+        threads_image_put(t, LARGE_TABLE + 24 + 8 * i, THREADS_HEAP + THREADS_LOCKED);
+    threads_image_put(t, THREADS_LOCKED + 8,
+                      THREADS_HEAP + THREADS_KLASSES + 0x100 * CLASS_TREE_BIN);
+    threads_image_put(t, THREADS_LOCKED + 16, THREADS_HEAP + THREADS_LOCKED);
+    t->nap_ns = DUMP_SLICE_NS + 1;
+    draw_once();
+    ck_assert(!t->batch.ended);
+    ck_assert_uint_eq(t->batch.broken, 1);
+}
+END_TEST
+
 #define SEGMENT_BYTES 128
 #define FREE_BLOCKS 20
 
@@ -413,5 +448,7 @@ int main(void)
     tcase_add_test(tc, draws_neighbours);
     tcase_add_test(tc, a_circle_ends);
     tcase_add_test(tc, a_circle_ends_where_slices_are_short);
+    tcase_add_test(tc, broken_elements_end_a_slice);
+    tcase_add_test(tc, chains_without_elements_end_a_slice);
     return suite_run_case("hotspot_threads", tc);
 }
