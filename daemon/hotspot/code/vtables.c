@@ -87,8 +87,8 @@ static void vtables_finish(struct stub_table *t)
 
     stub_table_sort(t);
     for (size_t i = 0; i < t->count; i++) {
-        if (kept && t->at[kept - 1].start == t->at[i].start)
-            continue; /* the same stub was found twice */
+        if (kept && t->at[i].start - t->at[kept - 1].start <= VTABLE_CODE)
+            continue; /* the same stub was found twice, or bytes of a stub look like one */
         t->at[kept++] = t->at[i];
     }
     t->count = kept;

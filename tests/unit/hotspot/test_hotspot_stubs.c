@@ -381,6 +381,64 @@ START_TEST(lists_a_blob_by_its_stubs)
 }
 END_TEST
 
+static void put_vtable_stub(uint64_t at)
+{
+    put(at + 8, UINT64_C(1) << 48 | UINT64_C(2) << 32 | 1 << 16); /* is_vtable, and two offsets */
+}
+
+/* A blob of vtable stubs that fills the heap. */
+static void put_vtable_blob(void)
+{
+    struct hotspot_layout *l = &vm.layout;
+
+    l->sizeof_HeapBlock = 16;
+    l->block_length = (struct layout_field){ 0, 8, false };
+    l->block_used = (struct layout_field){ 8, 1, false };
+    l->sizeof_CodeBlob = l->sizeof_nmethod = 48;
+    l->blob_size = (struct layout_field){ 0, 4, false };
+    l->blob_name = (struct layout_field){ 8, 8, false };
+    l->blob_code_begin = (struct layout_field){ 16, 8, false };
+    l->blob_code_end = (struct layout_field){ 24, 8, false };
+    l->blob_frame_size = l->blob_frame_complete = (struct layout_field){ 32, 4, false };
+    l->blob_kind = (struct layout_field){ 40, 1, false };
+    l->blob_kind_nmethod = 1;
+    vm.code.heap_count = 1;
+    vm.code.heaps[0] = (struct code_heap){
+        .low = HEAP, .high = HEAP + HEAP_BYTES, .segmap = DATA + 0x8000, .log2_segment = 16
+    };
+    vm.code.low = HEAP;
+    vm.code.high = HEAP + HEAP_BYTES;
+    put(HEAP, 1);
+    put(HEAP + 8, 1);
+    put(HEAP + 16, HEAP_BYTES - 16);
+    put(HEAP + 24, text(VTABLE_BLOB));
+    put(HEAP + 32, HEAP + 64);
+    put(HEAP + 40, HEAP + HEAP_BYTES);
+}
+
+/* Bytes of a stub that look like another one, 8 or 16 behind it, are none. */
+START_TEST(vtable_stubs_have_an_end)
+{
+    static const unsigned AT[] = { 0x100, 0x108, 0x200, 0x210, 0x300 };
+    const struct stub_table *found = &vm.stubs.vtables;
+
+    prepare(25);
+    put_vtable_blob();
+    for (size_t i = 0; i < ARRAY_SIZE(AT); i++) {
+        put_vtable_stub(HEAP + AT[i]);
+        put(DATA + 0x1000 + 8 * i, HEAP + AT[i]);
+    }
+    memory_begin(&vm.memory);
+    stubs_read_vtables(&vm);
+    ck_assert_uint_eq(found->count, 3);
+    for (size_t i = 0; i < found->count; i++) {
+        ck_assert_uint_eq(found->at[i].start, HEAP + 0x110 + i * 0x100);
+        ck_assert_uint_eq(found->at[i].end, found->at[i].start + 0xf0);
+    }
+    finish();
+}
+END_TEST
+
 /* Puts half an adapter as JDK 17 makes it, after @before bytes of moves. */
 static uint64_t put_adapter(size_t before)
 {
@@ -465,6 +523,7 @@ int main(void)
     tcase_add_test(tc, a_million_entries_are_cut);
     tcase_add_test(tc, a_search_ends);
     tcase_add_test(tc, lists_a_blob_by_its_stubs);
+    tcase_add_test(tc, vtable_stubs_have_an_end);
     tcase_add_loop_test(tc, tells_an_adapter_by_its_direction, 0, ARRAY_SIZE(ADAPTERS));
     tcase_add_loop_test(tc, leaves_other_adapters_alone, 0, 3);
     return suite_run_case("hotspot_stubs", tc);
