@@ -37,6 +37,15 @@ static inline uint64_t clock_realtime_ns(void)
     return clock_ns(CLOCK_REALTIME);
 }
 
+/* Returns CLOCK_MONOTONIC at @real_ns of the wall clock; 0: before the system's start. A time to
+ * come counts as now. */
+static inline uint64_t clock_monotonic_of(uint64_t real_ns)
+{
+    uint64_t now_ns = clock_monotonic_ns(), now_real_ns = clock_realtime_ns();
+
+    return now_ns - MIN(now_real_ns - MIN(real_ns, now_real_ns), now_ns);
+}
+
 /* Returns @ns as the struct that system calls need. */
 static inline struct timespec clock_timespec(uint64_t ns)
 {

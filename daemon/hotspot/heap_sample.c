@@ -208,12 +208,13 @@ static void rank(struct hotspot_vm *vm, struct heap_sample *found, const struct 
     c[i].bytes = one->bytes;
 }
 
-/* Returns the alignment of objects. It scales compressed references. */
+/* Returns the alignment of objects. It scales compressed references, but not in a heap below 4 GB.
+ */
 static uint64_t object_align(struct hotspot_vm *vm)
 {
     uint64_t align = OBJECT_BYTES_MIN;
 
-    if (vm->names.compressed_oops)
+    if (vm->names.compressed_oops && vm->names.oop_shift)
         align = (uint64_t)1 << vm->names.oop_shift;
     else
         hotspot_vm_flag(vm, "ObjectAlignmentInBytes", &align);

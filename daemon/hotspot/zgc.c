@@ -103,7 +103,7 @@ static int find_two(struct hotspot_vm *vm, uint64_t table, struct unwind_zgc *z)
 static int find_maps(struct hotspot_vm *vm, const struct tables *t, struct unwind_zgc *z)
 {
     struct hotspot_memory *m = &vm->memory;
-    uint64_t table;
+    uint64_t table = 0;
     int r = memory_u64(m, vm->layout.collected_heap_at, &table);
 
     table += (uint64_t)t->heap.offset + (uint64_t)t->maps.offset;

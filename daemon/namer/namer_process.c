@@ -34,16 +34,20 @@ struct desk {
     bool full;         /* holds a question; answer.count of its symbols are done */
 };
 
-/* Stores the outcome of the next symbol. Its text of @n bytes is in place. */
+/* Stores the outcome of the next symbol. Its text of @n bytes is in place. In the keeper, a worker
+ * that foreign text took over may have written any count. */
 static void keep(struct desk *d, enum namer_outcome outcome, size_t n)
 {
     struct namer_answer *a = &d->answer;
+    uint32_t i = a->count;
 
-    a->outcome[a->count] = (uint8_t)outcome;
-    a->n[a->count] = (uint16_t)n;
+    if (i >= NAMER_NAMES_MAX)
+        return;
+    a->outcome[i] = (uint8_t)outcome;
+    a->n[i] = (uint16_t)n;
     d->used_bytes += n;
-    d->read_bytes += d->question.n[a->count];
-    a->count++; /* last, because it marks the symbol as done */
+    d->read_bytes += d->question.n[i];
+    a->count = i + 1; /* last, because it marks the symbol as done */
 }
 
 /* ---- the worker ---- */

@@ -461,8 +461,6 @@ void signals_measure(const struct signals *s, signal_measures_fn fn, void *cooki
 void signals_throttled(const struct signals *s, uint64_t since_ns, signal_throttled_fn fn,
                        void *cookie)
 {
-    uint64_t ago_ns = clock_realtime_ns() - MIN(since_ns, clock_realtime_ns());
-
     for (size_t i = 0; s && i < s->count; i++) {
         const struct watched *w = s->all[i];
         double ns = w->numbers.last.v[NUMBER_THROTTLED_NS];
@@ -470,7 +468,7 @@ void signals_throttled(const struct signals *s, uint64_t since_ns, signal_thrott
 
         if (!w->numbers.last_ns || w->ended || w->p->exited || w->p->replaced || !(ns >= 0))
             continue;
-        t.lately_ns = watched_throttled(w, clock_monotonic_ns() - ago_ns, &t.from_ns, &t.to_ns);
+        t.lately_ns = watched_throttled(w, clock_monotonic_of(since_ns), &t.from_ns, &t.to_ns);
         t.from_ns = real_of(t.from_ns);
         t.to_ns = real_of(t.to_ns);
         fn(cookie, w->p, &t);

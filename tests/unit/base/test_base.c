@@ -234,6 +234,19 @@ START_TEST(a_rate_is_what_was_asked_for)
 }
 END_TEST
 
+/* A node that started just now has no time before its start. */
+START_TEST(a_time_before_the_start_is_none)
+{
+    uint64_t minute_ns = 60 * NSEC_PER_SEC, now_ns = clock_monotonic_ns();
+
+    ck_assert_uint_eq(clock_monotonic_of(0), 0);
+    ck_assert_uint_eq(clock_monotonic_of(clock_realtime_ns() - now_ns - minute_ns), 0);
+    ck_assert_uint_ge(clock_monotonic_of(UINT64_MAX), now_ns);
+    ck_assert_uint_le(clock_monotonic_of(clock_realtime_ns() - now_ns / 2),
+                      clock_monotonic_ns() - now_ns / 2 + NSEC_PER_SEC);
+}
+END_TEST
+
 START_TEST(doubts_a_clock_that_was_set)
 {
     const uint64_t min = 60 * NSEC_PER_SEC, year = UINT64_C(365) * 24 * 60 * min;
@@ -265,6 +278,7 @@ int main(void)
     tcase_add_test(tc, formatting_keeps_to_the_ceiling);
     tcase_add_test(tc, a_buffer_keeps_to_its_ceiling);
     tcase_add_test(tc, a_rate_is_what_was_asked_for);
+    tcase_add_test(tc, a_time_before_the_start_is_none);
     tcase_add_test(tc, doubts_a_clock_that_was_set);
     tcase_add_test(tc, takers_stop_at_the_end);
     tcase_add_test(tc, takes_ranges);

@@ -224,13 +224,38 @@ START_TEST(chooses_other_pages_next_time)
 }
 END_TEST
 
-/* -XX:ObjectAlignmentInBytes=16: heaps of 32 to 64 GB have compressed references by it. */
+#define FLAG 0x600 /* from VM_IMAGE: the address and the number of flags, and one flag */
+
+static void put_alignment_flag(uint64_t value)
+{
+    static const char NAME[] = "ObjectAlignmentInBytes";
+    struct hotspot_layout *l = &vm->layout;
+
+    l->flags_at = VM_IMAGE + FLAG;
+    l->flag_count_at = VM_IMAGE + FLAG + 8;
+    l->sizeof_JVMFlag = 24;
+    l->flag_name = vm_image_field(0, 8);
+    l->flag_address = vm_image_field(8, 8);
+    l->flag_type = vm_image_field(16, 4);
+    put(FLAG, VM_IMAGE + FLAG + 16);
+    put(FLAG + 8, 1);
+    put(FLAG + 16, VM_IMAGE + FLAG + 48);
+    put(FLAG + 24, VM_IMAGE + FLAG + 40);
+    put(FLAG + 32, 3); /* intx */
+    put(FLAG + 40, value);
+    memcpy(vm_image_at(VM_IMAGE + FLAG + 48), NAME, sizeof(NAME));
+}
+
+/* -XX:ObjectAlignmentInBytes=16: heaps of 32 to 64 GB have compressed references by it. References
+ * of a heap below 4 GB are not shifted. */
 START_TEST(knows_a_wider_alignment)
 {
     struct heap_sample s;
 
     vm->names.compressed_oops = true;
-    vm->names.oop_shift = 4;
+    vm->names.oop_shift = _i ? 0 : 4;
+    if (_i)
+        put_alignment_flag(16);
     while (end + 224 <= HEAP + PAGE) {
         put_object(CART, 0);
         end += 8;
@@ -393,7 +418,7 @@ int main(void)
     tcase_add_test(tc, leaves_out_what_is_gone);
     tcase_add_test(tc, chooses_pages_fairly);
     tcase_add_test(tc, chooses_other_pages_next_time);
-    tcase_add_test(tc, knows_a_wider_alignment);
+    tcase_add_loop_test(tc, knows_a_wider_alignment, 0, 2);
     tcase_add_test(tc, reads_few_pages_of_hostile_classes);
     tcase_add_test(tc, mixes_up_no_classes_that_share_a_place);
     return suite_run_case("heap_sample", tc);
