@@ -94,11 +94,16 @@ static void look(struct watched *w, struct discover *d, uint64_t now_ns)
 
 void heap_text_poll(struct watched *const *all, size_t n, struct discover *d, uint64_t now_ns)
 {
+    struct watched *next = NULL;
+
     for (size_t i = 0; i < n; i++) {
         forget(all[i]);
-        if (heap_text_is_due(all[i], now_ns)) {
-            look(all[i], d, now_ns);
-            return;
-        }
+        if (heap_text_is_due(all[i], now_ns) &&
+            (!next || all[i]->heap.looked_ns < next->heap.looked_ns))
+            next = all[i];
     }
+    if (!next)
+        return;
+    next->heap.looked_ns = now_ns;
+    look(next, d, now_ns);
 }

@@ -33,6 +33,7 @@ struct heap_said {
     uint64_t taken_ns;          /* CLOCK_MONOTONIC */
     uint64_t time_ns;           /* CLOCK_REALTIME of the last sample, even if it was poor */
     uint64_t next_ns;           /* CLOCK_MONOTONIC of the next sample */
+    uint64_t looked_ns;         /* CLOCK_MONOTONIC of its last turn in heap_text_poll() */
 };
 
 struct watched {
@@ -117,9 +118,9 @@ int wait_peers_descriptor(const struct waiting_peer *p, uint64_t *ret_poll, bool
 
 /* Returns whether a sample of the heap is due: a signal about the heap is on. */
 bool heap_text_is_due(const struct watched *w, uint64_t now_ns);
-/* Samples the heap of the first of @n JVMs for which a sample is due. This takes some 4 ms, and up
- * to 20 ms if the heap is full of words that look like classes. Then sets heap_text of that JVM.
- * Clears heap_text of JVMs without a signal about the heap. */
+/* Samples the heap of one of @n JVMs for which a sample is due; they take turns. This takes some 4
+ * ms, and up to 20 ms if the heap is full of words that look like classes. Then sets heap_text of
+ * that JVM. Clears heap_text of JVMs without a signal about the heap. */
 void heap_text_poll(struct watched *const *all, size_t n, struct discover *d, uint64_t now_ns);
 /* Takes @s, sampled at @now_ns, in place of the kept sample. A sample that knows few objects does
  * not replace a better one of the last 10 minutes. A sample is poor while a collection moves

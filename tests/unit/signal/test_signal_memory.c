@@ -391,6 +391,39 @@ START_TEST(a_sample_is_forgotten_with_its_signal)
 }
 END_TEST
 
+#define COUNTED 3
+
+static const struct process *asked;
+
+/* Stands for a count that never ends. */
+int __wrap_discover_residence(struct discover *d, struct process *p, uint64_t max_age_ns,
+                              struct error *err)
+{
+    (void)d, (void)max_age_ns, (void)err;
+    asked = p;
+    return -EINPROGRESS;
+}
+
+/* A count that never ends keeps neither others from theirs, nor texts of ended signals. */
+START_TEST(counts_of_heaps_take_turns)
+{
+    struct process p[COUNTED + 1] = { 0 };
+    struct watched w[COUNTED + 1] = { 0 }, *all[COUNTED + 1];
+
+    for (size_t i = 0; i <= COUNTED; i++) {
+        all[i] = &w[i];
+        w[i].p = &p[i];
+        w[i].states[RULE_HEAP_GROWING].on = i < COUNTED;
+    }
+    w[COUNTED].heap.known = 0.9;
+    for (size_t i = 0; i < (size_t)3 * COUNTED; i++) {
+        heap_text_poll(all, COUNTED + 1, NULL, (i + 1) * NSEC_PER_SEC);
+        ck_assert_ptr_eq(asked, &p[i % COUNTED]);
+    }
+    ck_assert_double_eq(w[COUNTED].heap.known, 0);
+}
+END_TEST
+
 /* Adds a reading of a heap of 512 MiB. With @collects it ends a young collection, the only one. */
 static void add_heap(struct watched *w, struct making *m, double heap, bool collects)
 {
@@ -503,6 +536,7 @@ int main(void)
     tcase_add_test(tc, a_heap_is_told_by_its_classes);
     tcase_add_test(tc, a_poor_sample_replaces_no_better_one);
     tcase_add_test(tc, a_sample_is_forgotten_with_its_signal);
+    tcase_add_test(tc, counts_of_heaps_take_turns);
     tcase_add_test(tc, few_collections_show_a_leak);
     tcase_add_test(tc, throttling_since_a_time);
     tcase_add_loop_test(tc, a_rise_that_ends_is_no_leak, 0, ARRAY_SIZE(RISES));
