@@ -5,8 +5,11 @@
 #include "base/id_table.h"
 #include "base/list.h"
 #include "base/u64_cache.h"
+#include "symbolize/java.h"
 #include "symbolize/java_function.h"
 #include "unwind/unwind.h"
+
+_Static_assert(RECORD_LATER_FRAMES_MAX >= JAVA_EXPAND_MAX, "the outermost method has a place");
 
 #define SLOT_NS UINT64_C(1000000000) /* time slot of an address without a compile id */
 

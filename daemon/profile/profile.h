@@ -332,7 +332,7 @@ size_t record_held(const struct record *r, uint32_t place, uint32_t *ret, size_t
 /* Frame ids from here on are not in the table: RECORD_LATER + n stands for frames that become known
  * only when the profile is made. */
 #define RECORD_LATER UINT32_C(0x80000000)
-#define RECORD_LATER_FRAMES_MAX 64
+#define RECORD_LATER_FRAMES_MAX 65 /* 64 inlined into each other, and one that is unsure */
 /* Resolves RECORD_LATER + @n to frame ids of the table, innermost first. Returns their number, at
  * least 1. record_finish() calls it. */
 typedef size_t (*record_later_fn)(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX]);

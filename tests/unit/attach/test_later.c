@@ -6,6 +6,7 @@
 #include "attach/deferred_frames.h"
 #include "base/cleanup.h"
 #include "stream_writer.h"
+#include "symbolize/java.h"
 #include "symbolize/java_function.h"
 #include "symbolize/perf_map.h"
 #include "unwind/unwind.h"
@@ -116,6 +117,21 @@ START_TEST(who_names_what)
     deferred_decide(later, &without);
     ck_assert_str_eq(names_of(id), CASES[_i].without);
     ck_assert_str_eq(names_of(id), CASES[_i].without); /* the first decision stays */
+}
+END_TEST
+
+/* The most frames of one pc: the outermost method is the last. */
+START_TEST(keeps_the_outermost_method)
+{
+    struct deferred_source none = { 0 };
+    uint32_t frames[JAVA_EXPAND_MAX], got[RECORD_LATER_FRAMES_MAX], id;
+
+    for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+        frames[i] = memory_frame("a.A", i + 1 < ARRAY_SIZE(frames) ? "f" : "g", FRAME_C2);
+    id = deferred_add(later, WORD(UNWIND_COMPILED, 0x9000), false, frames, ARRAY_SIZE(frames));
+    deferred_decide(later, &none);
+    ck_assert_uint_eq(deferred_resolve(later, id - RECORD_LATER, got), ARRAY_SIZE(frames));
+    ck_assert_uint_eq(got[ARRAY_SIZE(frames) - 1], frames[ARRAY_SIZE(frames) - 1]);
 }
 END_TEST
 
@@ -280,6 +296,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, who_names_what, 0, 8);
+    tcase_add_test(tc, keeps_the_outermost_method);
     tcase_add_test(tc, both_are_compared);
     tcase_add_test(tc, the_interpreter_is_let_be);
     tcase_add_test(tc, the_jvms_own_text);
