@@ -300,16 +300,15 @@ static uint64_t kept_until_ns(const struct past *p)
 
 /* Takes the part from the history. */
 static int take_kept(struct api *api, struct past *p, const struct time_range *range,
-                     const char *event, struct error *err)
+                     struct error *err)
 {
     uint64_t to_ns = kept_until_ns(p);
     struct history_reach kept;
     int r;
 
-    if (range->from_ns >= to_ns || !past_is_recorded(event))
+    if (range->from_ns >= to_ns || !past_is_recorded(p->filter.events))
         return 0;
-    r = past_history(api, &p->filter, event, range->from_ns, to_ns, &kept, &p->parts[p->count],
-                     err);
+    r = past_history(api, &p->filter, range->from_ns, to_ns, &kept, &p->parts[p->count], err);
     if (r < 0 || !p->parts[p->count])
         return r;
     p->count++;
@@ -442,11 +441,12 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
     int r = past_begin(&past, t, range, sources, err);
 
     past.filter.coarsest_ns = sources & PAST_MINUTES ? HISTORY_MINUTE_NS : 0;
+    past.filter.events = event;
     past.filter.summed = sources & PAST_TIMELESS;
     if (r == 0 && sources & PAST_RECORDER)
         r = take_recorded(api, &past, event, err);
     if (r == 0 && sources & PAST_HISTORY)
-        r = take_kept(api, &past, range, event, err);
+        r = take_kept(api, &past, range, err);
     if (r == 0 && sources & PAST_STORE)
         r = take_stored(api, &past, range, event, err);
     r = past_filter_refuse(&past.filter, r, err);

@@ -283,9 +283,8 @@ static int pin_last(struct api *api, struct past_filter *f, const struct history
     return history_images(api->engine.history, q, past_see_last, &last, err);
 }
 
-int past_history(struct api *api, struct past_filter *f, const char *events, uint64_t from_ns,
-                 uint64_t to_ns, struct history_reach *ret_reach, struct profile **ret,
-                 struct error *err)
+int past_history(struct api *api, struct past_filter *f, uint64_t from_ns, uint64_t to_ns,
+                 struct history_reach *ret_reach, struct profile **ret, struct error *err)
 {
     struct history_query q = { .from_ns = from_ns,
                                .to_ns = to_ns,
@@ -303,7 +302,6 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
     k = calloc(1, sizeof(*k));
     if (!k)
         return -ENOMEM;
-    f->events = events;
     k->filter = f;
     r = pin_last(api, f, &q, err) ?:
         history_read(api->engine.history, &q, kept_profile, k, ret_reach, err) ?:

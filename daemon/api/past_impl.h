@@ -153,12 +153,11 @@ bool past_wants_of(void *cookie, const struct history_image *image);
 /* Returns the time from the first minute to the last in which the history has a JVM of @t
  * (CLOCK_REALTIME); empty: none. Blocks for the disk. */
 struct time_range past_known_time(struct api *api, const struct target_selector *t);
-/* Gets the history's samples of @events in [@from_ns, @to_ns) (CLOCK_REALTIME), with warnings on
- * their sources. With a single pid, pins the image. *ret stays NULL if there are no samples. 0 or
- * -errno with @err. Blocks for the disk. */
-int past_history(struct api *api, struct past_filter *f, const char *events, uint64_t from_ns,
-                 uint64_t to_ns, struct history_reach *ret_reach, struct profile **ret,
-                 struct error *err);
+/* Gets the history's samples of @f->events in [@from_ns, @to_ns) (CLOCK_REALTIME), with warnings
+ * on their sources. With a single pid, pins the image. *ret stays NULL if there are no samples. 0
+ * or -errno with @err. Blocks for the disk. */
+int past_history(struct api *api, struct past_filter *f, uint64_t from_ns, uint64_t to_ns,
+                 struct history_reach *ret_reach, struct profile **ret, struct error *err);
 /* Passes the sums by category to @sums->fn. If the filter selects only some processes, leaves out
  * those without Java code: the history has only one sum for all of them. */
 int past_sums(struct api *api, struct past_filter *f, const struct time_range *range,

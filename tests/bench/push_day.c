@@ -41,8 +41,9 @@ static int past(void *ctx, const struct target_selector *t, const struct time_ra
     (void)ctx;
     (void)from;
     *ret = NULL;
+    filter.events = event;
     if (r == 0)
-        r = past_history(&day.api, &filter, event, at_ns, at_ns + MINUTE, &reach, ret, err);
+        r = past_history(&day.api, &filter, at_ns, at_ns + MINUTE, &reach, ret, err);
     past_filter_deinit(&filter);
     if (r == 0 && *ret)
         (*ret)->start_realtime_ns = range->from_ns;

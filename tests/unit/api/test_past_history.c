@@ -23,13 +23,13 @@ int __wrap_merger_new(const struct profile_slice *slice, const struct profile *m
 
 static struct profile *ask(const struct target_selector *t, const char *events)
 {
-    struct past_filter filter = { .t = t };
+    struct past_filter filter = { .t = t, .events = events };
     struct history_reach reach;
     struct profile *p = NULL;
 
     mergers = 0;
-    ck_assert_int_eq(
-        past_history(&api, &filter, events, T0, T0 + 4 * HISTORY_MINUTE_NS, &reach, &p, NULL), 0);
+    ck_assert_int_eq(past_history(&api, &filter, T0, T0 + 4 * HISTORY_MINUTE_NS, &reach, &p, NULL),
+                     0);
     return p;
 }
 

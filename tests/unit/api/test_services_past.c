@@ -144,8 +144,7 @@ START_TEST(of_two_that_ended_at_once_the_later_one_is_meant)
         images[i].started_ns = T0;
     }
     put_images(history, T0, NULL, images, ARRAY_SIZE(images));
-    ck_assert_int_eq(
-        past_history(&api, &filter, NULL, T0, T0 + HISTORY_MINUTE_NS, &reach, &p, NULL), 0);
+    ck_assert_int_eq(past_history(&api, &filter, T0, T0 + HISTORY_MINUTE_NS, &reach, &p, NULL), 0);
     ck_assert_int_eq(filter.pid, 10);
     ck_assert_uint_eq(filter.start_ticks, 8);
     profile_unref(p);
