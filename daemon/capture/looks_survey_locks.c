@@ -37,9 +37,10 @@ static void describe_owner(const struct survey *s, size_t waiter, struct waits_l
         if (!is_called(place->name, owner))
             continue;
         /* The owner was given the lock and has not woken up yet, or waits for another lock of that
-         * class. Or its stack was not read up to a name. */
+         * class. Or its stack was not read, or not up to a name. */
         if (place->lock == s->places[waiter].lock || !has_stayed(s, i, waiter) ||
-            (place->known && !place->code && place->wait == WAIT_NAMES[WAIT_BLOCKED]))
+            (place->known ? !place->code && place->wait == WAIT_NAMES[WAIT_BLOCKED]
+                          : !s->threads[i]->runs))
             return;
         ret->wait = place->known ? place->wait : "";
         if (place->code)

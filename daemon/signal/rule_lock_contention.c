@@ -9,7 +9,7 @@
 #define NEARLY_ALL 0.95   /* part of the looks; a greater part is not mentioned */
 #define SHARE_FIRES 0.15  /* share of the busy threads that wait; above it the cost is high */
 
-/* Appends the thread that held the lock, and what holders did, as an earlier look showed. */
+/* Appends the thread that held the lock, and what holders did, as earlier looks showed. */
 static void say_owner(const struct waits_lock *w, struct rule_finding *f)
 {
     if (w->owner[0])
@@ -18,16 +18,17 @@ static void say_owner(const struct waits_lock *w, struct rule_finding *f)
         rule_add(f, "; its holders vary");
     if (!w->wait)
         return;
+    rule_add(f, ", and ");
+    if (w->part > 0 && w->part < NEARLY_ALL)
+        rule_add(f, "most often (%.0f %%) ", w->part * 100);
     if (!w->wait[0])
-        rule_add(f, ", and ran");
+        rule_add(f, "ran or waited for a processor");
     else if (strcmp(w->wait, WAIT_NAMES[WAIT_SLEEP]) == 0)
-        rule_add(f, ", and slept");
+        rule_add(f, "slept");
     else
-        rule_add(f, ", and waited for %s", rule_wait(w->wait));
+        rule_add(f, "waited for %s", rule_wait(w->wait));
     if (w->wait[0] && w->code[0])
         rule_add(f, " in %s", w->code);
-    if (w->part > 0 && w->part < NEARLY_ALL)
-        rule_add(f, ", in %.0f %% of the looks", w->part * 100);
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)
@@ -44,8 +45,8 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     if (isnan(f->strength) || f->strength < RULE_RELEASE)
         return;
     lock_words(span_of(v->lock->name), &lock);
-    rule_say(f, "%.1f of the %.1f threads that were busy waited for %.*s", waiters, busy,
-             (int)lock.n, lock.p);
+    rule_say(f, "%.1f of the %.1f threads that were busy in the last %.0f s waited for %.*s",
+             waiters, busy, RULE_WINDOW_S, (int)lock.n, lock.p);
     say_owner(v->lock, f);
 }
 

@@ -175,6 +175,10 @@ START_TEST(an_owner_whose_stack_is_not_read)
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_str_eq(w.lock.owner, "price-1");
     ck_assert_ptr_null(w.lock.wait);
+    t->placed = false;
+    w.made_of = 0;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_ptr_null(w.lock.wait); /* not "" either: it does not run */
     end();
 }
 END_TEST

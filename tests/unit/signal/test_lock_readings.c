@@ -171,13 +171,15 @@ static const struct {
 } SENTENCES[] = {
     { "http-1", "file", "Table.load", "Table; http-1 held it, and waited for a file in Table.load",
       0 },
-    { "http-1", "", "", "Table; http-1 held it, and ran", 0 },
+    { "http-1", "", "", "Table; http-1 held it, and ran or waited for a processor", 0 },
     { "http-1", NULL, "", "Table; http-1 held it", 0 },
     { "", "sleep", "Table.load", "Table; its holders vary, and slept in Table.load", 0 },
     { "", "runnable", "", "Table; its holders vary, and waited for a processor", 0 },
     { "", NULL, "", "Table", 0 },
     { "", "sleep", "Table.load",
-      "Table; its holders vary, and slept in Table.load, in 70 % of the looks", 0.7 },
+      "Table; its holders vary, and most often (70 %) slept in Table.load", 0.7 },
+    { "http-1", "", "",
+      "Table; http-1 held it, and most often (56 %) ran or waited for a processor", 0.56 },
     { "", "sleep", "Table.load", "Table; its holders vary, and slept in Table.load", 0.96 },
 };
 

@@ -220,9 +220,8 @@ static const struct {
     { "cpu-limit", is_throttled, 3, "its CPU limit of 0.5 throttled it in 93 % of the periods" },
     { "run-queue", queues, 3, "waited 58 % of the time in which they could run" },
     { "lock-contention", queues_up, 3,
-      "4.7 of the 6.0 threads that were busy waited for a lock of class Prices; price-1 held it, "
-      "and "
-      "waited for a file in Prices.load" },
+      "4.7 of the 6.0 threads that were busy in the last 30 s waited for a lock of class Prices; "
+      "price-1 held it, and waited for a file in Prices.load" },
     { "pool-exhausted", has_no_thread, 3,
       "8 of 8 threads of exec-* wait for the same: [network] in Rates.fetch; 96 %" },
     { "pool-exhausted", has_no_connection, 3,
