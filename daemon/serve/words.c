@@ -136,7 +136,7 @@ static void add_few(struct composing *c, uint64_t had)
     if (c->wider)
         snprintf(rest, sizeof(rest),
                  c->wider->looks >= WORDS_FEW ? "; what follows is about %s, with %llu"
-                                              : "; %s have too few, too: %llu",
+                                              : ", as are those of %s: %llu",
                  duration_text(c->ret->to_ns - c->ret->from_ns, text),
                  (unsigned long long)c->ret->samples);
     words_add(c->ret, WORDS_FEW_SAMPLES, buf_span(&link).p, "%llu sample%s: too few to tell%s",

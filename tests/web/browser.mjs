@@ -62,6 +62,34 @@ export async function cutOff(page) {
     }).map((node) => `${node.tagName} ${node.className}: ${(node.selectedOptions ? node.selectedOptions[0] : node).textContent.slice(0, 60)}`));
 }
 
+// Lines of text that are cut from above or below: [text]. What scrolls is not cut. Lines that are not in sight at all have
+// their whole in a title.
+export async function cutLines(page) {
+    return page.evaluate(() => {
+        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange(), cut = [];
+        const clips = (node) => getComputedStyle(node).overflowY !== "visible";
+        const scrolls = (node) => ["auto", "scroll"].includes(getComputedStyle(node).overflowY);
+
+        for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+            const owner = text.parentElement, { visibility, opacity } = getComputedStyle(owner);
+
+            if (!text.data.trim() || visibility === "hidden" || opacity === "0" || owner.closest(".offscreen, svg, select, script, style, dialog:not([open])"))
+                continue;
+            range.selectNodeContents(text);
+            const isTold = Boolean(owner.closest("[title]")), lines = [...range.getClientRects()];
+            const cuts = (box) => box.height && lines.some(({ top, bottom }) => (bottom > box.bottom + 2 || top < box.top - 2) &&
+                (!isTold || (top < box.bottom - 2 && bottom > box.top + 2)));
+            let clipper = owner;
+
+            while (clipper && !scrolls(clipper) && !(clips(clipper) && cuts(clipper.getBoundingClientRect())))
+                clipper = clipper.parentElement;
+            if (clipper && !scrolls(clipper))
+                cut.push(`${owner.tagName} ${owner.className}: ${text.data.slice(0, 60)}`);
+        }
+        return cut;
+    });
+}
+
 export function render(name, format = "html", minwidth = "0") {
     return execFileSync(process.env.FLAMED_MAKE_HTML, [name, format, minwidth], { maxBuffer: 1 << 28 });
 }

@@ -8,7 +8,7 @@ export function profileOf(rows, { raw = false } = {}) {
     const strings = [""], frames = [], numbers = new Map();
     const frame = (text) => {
         if (!numbers.has(text)) {
-            const [, kind = "c2", name, line = "0"] = /^(?:(\w+) )?([^:]*)(?::(\d+))?$/.exec(text);
+            const [, kind = "c2", name, line = "0"] = /^(?:(\w+) )?((?:[^:]|::)*)(?::(\d+))?$/.exec(text);
 
             numbers.set(text, numbers.size);
             if (!strings.includes(name))

@@ -308,7 +308,7 @@ describe("journeys", { concurrency: 4 }, () => {
     });
 
     nodeTest("between a phone and a desk, too: the name, the sentence, who has the lock and the list's sentences have room", async ({ server, open }) => {
-        server.addSignal({ signal: "lock-contention", severity: 3, ago: 100, sentence: "6.0 of the 7.0 threads that were busy waited for a lock of class PriceTable; its holders vary, and slept in PriceTable.load, in 71 % of the looks",
+        server.addSignal({ signal: "lock-contention", severity: 3, ago: 100, sentence: "6.0 of the 7.0 threads that were busy in the last 30 s waited for a lock of class PriceTable; its holders vary, and most often (71 %) slept in PriceTable.load",
             evidence: `/profile?pid=${ORDERS}&event=lock&idle=0&from=-60s&to=now` });
         for (const width of [1000, 800, 660]) {
             const page = await open("", { viewport: { width, height: 1000 } }), widthOf = (selector) => page.locator(selector).first().evaluate((node) => node.clientWidth);

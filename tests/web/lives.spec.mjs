@@ -129,6 +129,17 @@ describe("lives", { concurrency: 4 }, () => {
         await graphs.waitFor();
         await page.locator(".compare-inside .change-list").waitFor(); // nothing is to be asked for
         assert.ok(await page.locator(".compare-inside .graph").first().evaluate((graph) => graph.getBoundingClientRect().height >= 200));
+        for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) { // nothing that scrolls is around another that does
+            await page.setViewportSize(viewport);
+            assert.deepEqual(await page.locator(".compare-inside .graph").first().evaluate((graph) => {
+                const list = [];
+
+                for (let one = graph.parentElement; one; one = one.parentElement)
+                    if (/auto|scroll/.test(getComputedStyle(one).overflowY) && one.scrollHeight > one.clientHeight + 1)
+                        list.push(one.className);
+                return list.slice(1);
+            }), [], `at ${viewport.width}`);
+        }
         assert.ok(!await page.locator(".side-select").first().isVisible());
         assert.match(await text(), /^144 samples: too few to tell.*What differs so far stands below, and may be chance\. Before: 2026-11-26 03:01:00 – 2026-11-26 03:03:00\. After: 2026-11-26 03:03:00 – 2026-11-26 03:05:00\./);
         assert.match(await text(), /at the rate so far there is enough in about 2\.2 min\./); // 144 in 2 min

@@ -2,7 +2,7 @@
 // The page at / in a real browser against a stand-in for flamed, as a person uses it.
 import assert from "node:assert/strict";
 import { describe } from "node:test";
-import { WCAG_AA, addressOf, close, cutOff, faults, settled, textOf } from "./browser.mjs";
+import { WCAG_AA, addressOf, close, cutLines, cutOff, faults, settled, textOf } from "./browser.mjs";
 import { FakeServer, makeJvm } from "./fake_server.mjs";
 import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
 
@@ -509,7 +509,7 @@ describe("the page", { concurrency: 4 }, () => {
                 if (process.env.FLAMED_SHOTS)
                     await page.screenshot({ path: `${process.env.FLAMED_SHOTS}/${name}-${theme}-${width}.png` });
                 assert.deepEqual(await faults(page, WCAG_AA), [], `${name} ${theme} ${width}`);
-                cut.push(...(await cutOff(page)).map((text) => `${name} ${theme} ${width}: ${text}`));
+                cut.push(...[...await cutOff(page), ...await cutLines(page)].map((text) => `${name} ${theme} ${width}: ${text}`));
                 assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} ${width} is too wide`);
             }
             await close(page);

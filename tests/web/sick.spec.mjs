@@ -19,7 +19,7 @@ describe("sick", { concurrency: 4 }, () => {
         const cell = page.locator("tr", { hasText: "Application" }).first().locator(".col-signals");
 
         await page.locator(".signal.severe").first().waitFor();
-        assert.equal((await cell.textContent()).trim(), "gc-pauses run-queue 65 % of the last 30 s went to pauses");
+        assert.equal((await cell.textContent()).trim(), "gc-pauses run-queue 65\u00a0% of the last 30\u00a0s went to pauses"); // numbers stand by their units
         assert.match(await cell.getAttribute("title"), /^gc-pauses: 65 % of the last 30 s went to pauses\nrun-queue: /);
         assert.deepEqual((await mains(page)).slice(0, 2), ["Application", "GradleDaemon"]); // before busier ones
         await page.getByRole("link", { name: "Application" }).click();
@@ -34,7 +34,7 @@ describe("sick", { concurrency: 4 }, () => {
         const has = (pattern) => notes.some((note) => pattern.test(note));
 
         for (const end = Date.now() + 20000; !(has(/deploy: version 2 after 1; options -Xmx64m -> -Xmx128m/) && has(/gc-pauses began/)) && Date.now() < end;)
-            for (let x = plot.x + plot.width * 0.2; x < plot.x + plot.width; x += 6) { // marks come with an answer of their own
+            for (let x = plot.x + plot.width * 0.6; x < plot.x + plot.width * 0.85; x += 6) { // of 60 and 100 s ago; they come with an answer of their own
                 await page.mouse.move(x, plot.y + 30);
                 notes.push(await textOf(page, ".timeline-note"));
             }
@@ -126,7 +126,7 @@ describe("sick", { concurrency: 4 }, () => {
 
         await page.locator(".jvms tbody tr").nth(3).hover();
         server.jvms.at(-1).cpu_percent = 1000;
-        server.addSignal({ signal: "lock-contention", pid: server.jvms[1].pid, sentence: "6.3 of the 8.0 threads that were busy waited for a lock of class PriceTable; http-exec-8 holds it", evidence: "/api/v1/jvms/4242/heap" });
+        server.addSignal({ signal: "lock-contention", pid: server.jvms[1].pid, sentence: "6.3 of the 8.0 threads that were busy in the last 30 s waited for a lock of class PriceTable; http-exec-8 holds it", evidence: "/api/v1/jvms/4242/heap" });
         await page.locator(".jvms .col-cpu", { hasText: "1000.0" }).waitFor();
         await page.locator(".jvms .col-signals", { hasText: "holds it" }).waitFor();
         assert.deepEqual(await mains(page), before);
@@ -174,8 +174,10 @@ describe("sick", { concurrency: 4 }, () => {
         const heapFull = server.pastSignals.splice(0);
 
         server.addPastSignal({ signal: "gc-pauses", severity: 3, ago: 200, over: 60, sentence: "60 % of the time went to pauses", evidence: "/api/v1/jvms/4242/heap" });
-        await page.locator(".jvms tbody tr:first-child .col-signals", { hasText: /^gc-pauses worse until \d\d:\d\d 11 %/ }).waitFor();
+        await page.reload(); // else up to 10 s pass
+        await page.locator(".jvms tbody tr:first-child .col-signals", { hasText: /^gc-pauses worse until \d\d:\d\d 11.%/ }).waitFor();
         server.pastSignals.splice(0, 1, ...heapFull);
+        await page.reload();
         await page.locator(".jvms tbody tr:first-child .col-signals", { hasText: /^heap-full until/ }).waitFor();
         await page.getByRole("link", { name: "Application" }).click();
         await page.locator(".signal-line", { hasText: /^heap-full until/ }).waitFor();
@@ -184,7 +186,7 @@ describe("sick", { concurrency: 4 }, () => {
     });
 
     nodeTest("the sentence of a signal stands whole above the timeline, up to three lines, and what is below stays", async ({ server, open }) => {
-        const sentence = "6.3 of the 8.0 threads that were busy waited for an answer over the network: payment-1, payment-2 and payment-3 read from 127.0.0.1:36111 in com.acme.shop.PaymentClient.charge";
+        const sentence = "6.3 of the 8.0 threads that were busy in the last 30 s waited for an answer over the network: payment-1, payment-2 and payment-3 read from 127.0.0.1:36111 in com.acme.shop.PaymentClient.charge";
 
         server.addSignal({ signal: "pool-exhausted", severity: 3, sentence, evidence: `/profile?pid=${ORDERS}&event=offcpu&idle=0&from=-60s&to=now` });
         for (const width of [1440, 1280]) {
@@ -280,23 +282,28 @@ describe("sick", { concurrency: 4 }, () => {
     });
 
     nodeTest("the list says what is wrong in whole sentences, also on a phone, and rows keep their height", async ({ server, open }) => {
-        const sentence = "6.3 of the 8.0 threads that were busy waited for a lock of class PriceTable; http-exec-8 holds it";
+        const sentence = "6.3 of the 8.0 threads that were busy in the last 30 s waited for a lock of class PriceTable; http-exec-8 holds it";
         const height = (page) => page.locator(".jvms tbody tr").first().evaluate((row) => row.getBoundingClientRect().height);
 
         server.addSignal({ signal: "lock-contention", severity: 3, sentence, evidence: "/api/v1/jvms/4242/heap" });
-        for (const viewport of [{ width: 1440, height: 900 }, { width: 1280, height: 800 }, { width: 390, height: 844 }]) {
-            const page = await open("", { viewport }), cell = page.locator(".signal-cell", { hasText: sentence });
+        const page = await open(), cell = page.locator(".jvms tbody tr").first().locator(".signal-cell");
 
-            await cell.waitFor();
+        await page.locator(".signal-cell", { hasText: sentence }).waitFor();
+        for (const viewport of [{ width: 1440, height: 900 }, { width: 1280, height: 800 }, { width: 390, height: 844 }]) {
+            await page.setViewportSize(viewport);
             assert.ok(await cell.evaluate((one) => one.scrollHeight <= one.clientHeight && one.getBoundingClientRect().right <= innerWidth), `cut off at ${viewport.width}`);
             assert.equal((await mains(page))[0], "Application"); // its name is whole, too
             assert.ok(await page.locator(".jvm-link").first().evaluate((link) => link.getBoundingClientRect().width <= link.closest("td").clientWidth - 16));
             const before = await height(page);
 
-            await cell.evaluate((one) => { one.lastElementChild.textContent = "short"; });
+            await cell.evaluate((one) => {
+                one.whole = one.whole || one.lastElementChild.textContent;
+                one.lastElementChild.textContent = "short";
+            });
             assert.equal(await height(page), before);
-            await close(page);
+            await cell.evaluate((one) => { one.lastElementChild.textContent = one.whole; });
         }
+        await close(page);
     });
 
     nodeTest("a JVM that allocates nothing: the form says that a capture cannot answer, and what can", async ({ server, open }) => {
@@ -368,7 +375,7 @@ describe("sick", { concurrency: 4 }, () => {
         let best = "", place = 0;
 
         for (const end = Date.now() + 20000; !/version 1.*version 2.*version 3/.test(best) && Date.now() < end;)
-            for (let x = plot.x + plot.width * 0.6; x < plot.x + plot.width && !/version 3/.test(best); x += 4) { // marks come with an answer of their own
+            for (let x = plot.x + plot.width * 0.7; x < plot.x + plot.width * 0.85 && !/version 3/.test(best); x += 4) { // marks come with an answer of their own
                 await page.mouse.move(x, plot.y + 30);
                 best = await textOf(page, ".timeline-note");
                 place = x;
@@ -396,14 +403,45 @@ describe("sick", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("pauses for garbage collection: the line names who allocates, and its link opens the form above the graph, which stays", async ({ server, open }) => {
+        server.addSignal({ signal: "gc-pauses", severity: 3, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        server.profile = (options) => {
+            const profile = makeProfile(options), isAppend = (f) => profile.frames[f].name === "java.lang.StringBuilder.append";
+
+            return { ...profile, frames: [...profile.frames, { name: "OptoRuntime::new_array_C", kind: "jvm" }],
+                stacks: profile.stacks.map((one) => (isAppend(one.frames.at(-1)) ? { ...one, frames: [...one.frames, profile.frames.length] } : one)) };
+        };
+        const page = await open(`#/jvm/${ORDERS}`), graph = page.locator(".panel .graph").first(), words = page.locator(".signal-words");
+
+        await graphShown(page);
+        await page.waitForFunction(() => /By CPU samples, JsonWriter\.write allocates most \(100\.0.% of 153\)\./.test(document.querySelector(".signal-words").textContent));
+        await graph.evaluate((one) => { one.isSame = true; });
+        await words.getByRole("link", { name: "Who allocates" }).click();
+        await page.waitForFunction(() => document.querySelector(".question input[value=alloc]")?.checked && document.activeElement.type === "number");
+        assert.ok(await graph.evaluate((one) => one.isSame) && await graph.isVisible());
+        assert.doesNotMatch(page.url(), /start=/);
+        await page.keyboard.press("Escape");
+        await page.locator(".question").first().waitFor({ state: "hidden" });
+        await page.getByLabel("What the flame graph shows", { exact: true }).selectOption("offcpu"); // waits do not allocate
+        await page.locator(".signal-words", { hasNotText: "allocates most" }).waitFor();
+        await page.setViewportSize({ width: 700, height: 800 }); // its lines are more there, and not once they need not be
+        const height = () => page.locator(".signals").evaluate((strip) => strip.getBoundingClientRect().height), narrow = await height();
+
+        await page.setViewportSize({ width: 1440, height: 800 });
+        await page.waitForFunction((before) => document.querySelector(".signals").getBoundingClientRect().height < before, narrow);
+        assert.equal(await height(), await page.locator(".signal-words").evaluate((one) => one.closest(".signal-line").scrollHeight + 3));
+        await close(page);
+    });
+
     nodeTest("the whole sentence of a signal is in sight at every width", async ({ server, open }) => {
         const sentence = "6 min ago the heap was full; then a collection freed 64 MiB of it; since then the JVM uses 0.1 % of a CPU, 2.0 % before that: an OutOfMemoryError may have ended the threads that worked, which its log shows";
 
         server.addSignal({ signal: "heap-full", severity: 3, sentence, evidence: "/api/v1/jvms/4242/heap" });
-        for (const width of [1440, 1000, 820, 660, 390]) {
-            const page = await open(`#/jvm/${ORDERS}`, { viewport: { width, height: 844 } }), words = page.locator(".signal-line .signal-words");
+        const page = await open(`#/jvm/${ORDERS}`), words = page.locator(".signal-line .signal-words");
 
-            await words.waitFor();
+        await words.waitFor();
+        for (const width of [1440, 1000, 820, 660, 390]) {
+            await page.setViewportSize({ width, height: 844 });
             const cut = await words.evaluate((node, wanted) => {
                 const range = document.createRange(), text = node.firstChild;
 
@@ -413,7 +451,7 @@ describe("sick", { concurrency: 4 }, () => {
             }, sentence.length);
 
             assert.ok(cut < 1, `${cut} px of it are hidden at ${width}`);
-            await close(page);
         }
+        await close(page);
     });
 });

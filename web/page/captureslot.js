@@ -8,7 +8,7 @@ import { element } from "../shared/dom.js";
 import { plural } from "../shared/format.js";
 import { button, errorState } from "./notice.js";
 import { CaptureProgress } from "./progress.js";
-import { formatRoute } from "./route.js";
+import { formatRoute, parseRoute } from "./route.js";
 
 const FEW_HZ = 99; // what is asked for at once where samples are few
 const FEW_SECONDS = 30;
@@ -72,6 +72,20 @@ export class CaptureSlot {
     ask(event) {
         if (this.root.hidden)
             this.toggle(true, false, event);
+    }
+
+    // A link in @root that asks for a capture of what is in sight opens the form, and the rest stays as it is.
+    catchLinks(root) {
+        const { pid, service } = this.target, own = service ? formatRoute("service", service) : formatRoute("jvm", pid || "node");
+
+        root.addEventListener("click", (event) => {
+            const link = event.target.closest("a[href^='#']"), { view, argument, params } = parseRoute(link ? link.hash : "");
+
+            if (!params.get("start") || formatRoute(view, argument) !== own || this.progress || this.isClosed || event.ctrlKey || event.metaKey || event.shiftKey)
+                return;
+            event.preventDefault();
+            this.toggle(true, true, params.get("start"));
+        });
     }
 
     // Nothing can be started any more.

@@ -38,7 +38,6 @@ import { WordsLine } from "./words.js";
 const LIVE_SECONDS = 3;
 const LIVE_SPAN = 60; // seconds that it looks back at first
 const ENOUGH_SAMPLES = 300;
-
 const SETTLE_MS = 10000; // a flamed that hangs: what comes later moves what is below
 
 export class JvmView {
@@ -86,12 +85,12 @@ export class JvmView {
         this.comparison = new RangeComparison(this.side, this.timeline, {
             shown: () => this.shownRange(), oldest: () => this.oldest(), chosen: () => this.range });
         this.marks = new TimelineMarks(this.timeline, this.facts, (services) => this.signals.setDeploy(services && deployOf(services, this.target)));
-        const words = new WordsLine(() => (this.range ? this.rangeParams() : this.target));
+        const words = new WordsLine(() => (this.range ? this.rangeParams() : this.target), () => this.settle("words"));
 
-        words.known = () => this.settle("words");
         this.signals = new SignalStrip(this.target, { signals: (list, past) => this.signalsLoaded(list, past), known: (part) => this.settle(part) }, words);
         this.content = element("div", { class: "content" });
         this.root = element("div", { class: "view" }, this.bar.root, this.signals.root, this.captureSlot.root, this.timeline.root, this.content);
+        this.captureSlot.catchLinks(this.root);
         this.signals.root.hidden = this.isNode;
         this.awaited = new Set(this.isNode ? ["timeline"] : ["timeline", "signals", "deploy", "words"]);
         this.root.classList.add("settling");
@@ -354,6 +353,7 @@ export class JvmView {
         const profile = openJson(json);
 
         this.lost = null;
+        this.signals.setProfile(this.isLive && this.event === "cpu" ? profile : null);
         if (this.panel.state) {
             this.panel.setProfile(profile, { keep: this.isLive });
         } else {

@@ -5,14 +5,14 @@ import { getJson, isAbort, repeat } from "./api.js";
 import { openTimelines } from "./categories.js";
 import { element, setText } from "../shared/dom.js";
 import { EndedTable } from "./endedtable.js";
-import { formatAgo, formatBytes, formatCount, plural, withLocalTimes } from "../shared/format.js";
-import { shortClasses, shortMain } from "../shared/names.js";
+import { formatAgo, formatBytes, formatCount, plural } from "../shared/format.js";
+import { shortMain } from "../shared/names.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { loadPast } from "./past.js";
 import { allocates, containerOf, cpuLimitText, isProfilable, isSameJvm, jvmName, mainOf, placeOf, podOf, shortVersion, text } from "./jvmwords.js";
 import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
-import { lastWorse, openPastSignals, openSignals, severityClass, severityLegend, signalsByPid, untilText } from "./signals.js";
+import { lastWorse, openPastSignals, openSignals, sentenceText, severityClass, severityLegend, signalsByPid, untilText } from "./signals.js";
 import { drawSpark } from "./timeline.js";
 
 const LIST_SECONDS = 2;
@@ -137,8 +137,8 @@ class JvmRow {
 
         cell.replaceChildren(element("div", { class: "signal-cell" }, ...worse ? [label(worse), ` ${isAgain ? "worse " : ""}${untilText(worse)} `] : [],
             ...list.length ? [...list.filter(({ signal }) => !isAgain || signal !== worse.signal).flatMap((one) => [label(one), " "]),
-            element("span", { class: "quiet" }, withLocalTimes(shortClasses(list[0].sentence)))]
-            : reason ? [element("span", { class: "bad" }, reason)] : worse ? [element("span", { class: "quiet" }, withLocalTimes(shortClasses(worse.sentence)))]
+            element("span", { class: "quiet" }, sentenceText(list[0].sentence))]
+            : reason ? [element("span", { class: "bad" }, reason)] : worse ? [element("span", { class: "quiet" }, sentenceText(worse.sentence))]
                 : was ? [element("span", { class: "quiet" }, `${was.signal} ${untilText(was)}`)]
                 : deploy ? [element("a", { class: "quiet", href: formatRoute("service", deploy.service, { tab: "changes" }) }, `version ${deploy.version} after ${deploy.before}: what changed`)] : ["–"]));
         cell.title = reason || [...worse ? [worse] : was ? [was] : [], ...list].map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");

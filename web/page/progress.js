@@ -25,7 +25,7 @@ export class CaptureProgress {
         this.wanted = wanted;
         this.path = "api/v1/captures/" + id;
         this.bar = element("progress", { max: "1", "aria-label": "Progress of the capture" });
-        this.text = element("output", { class: "progress-text" });
+        this.text = element("output", { class: "progress-text" }, "Starting …");
         this.stopButton = button("Stop", () => this.stopCapture(), { title: "End it now and keep what it has" });
         this.hottest = element("ol", { class: "hottest", "aria-label": "Hottest methods so far", hidden: true });
         this.root = element("div", { class: "progress" }, this.bar, this.text, this.stopButton, this.hottest);

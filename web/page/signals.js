@@ -2,7 +2,8 @@
 // What is wrong with JVMs, as /api/v1/signals says it, and where in the page its evidence is.
 
 import { element } from "../shared/dom.js";
-import { formatAgo, formatMoment } from "../shared/format.js";
+import { formatAgo, formatMoment, withLocalTimes } from "../shared/format.js";
+import { shortClasses } from "../shared/names.js";
 import { formatRoute } from "./route.js";
 
 const WORST = 3;
@@ -29,6 +30,9 @@ export function lastWorse(past, on, now = Date.now()) {
 
     return past.filter(({ severity, until }) => severity > worst && now - until < RECENT_MS);
 }
+
+// A sentence as people read it: classes without packages, times by their clock, and each number on one line with its unit.
+export const sentenceText = (sentence) => withLocalTimes(shortClasses(sentence)).replace(/(\d) (?=(?:%|[mµn]?s|min|h|[KMGT]?i?B)(?![\w]))/g, "$1\u00a0");
 
 // "for 95 s"; of a signal that was on shortly before, too, since the first of these times: "on and off for 12 min".
 export function sinceText({ signal, pid, since }, past) {

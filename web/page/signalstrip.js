@@ -2,14 +2,14 @@
 // A line above a JVM's timeline: the worst that is wrong with it, in a sentence with a way to its evidence, or what it
 // does, in words. The line is always there, so that nothing moves when something goes wrong. A button opens all of it.
 
+import { mostAllocating } from "./allocators.js";
 import { getJson, isAbort, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
-import { formatAgo, formatMoment, withLocalTimes } from "../shared/format.js";
+import { formatAgo, formatMoment, formatShare } from "../shared/format.js";
 import { button } from "./notice.js";
-import { shortClasses } from "../shared/names.js";
 import { renewChildren } from "./renew.js";
 import { formatRoute } from "./route.js";
-import { evidenceLink, lastWorse, minuteText, openPastSignals, openSignals, pastLink, remedyParts, severityClass, severityText, sinceText, untilText } from "./signals.js";
+import { evidenceLink, lastWorse, minuteText, openPastSignals, openSignals, pastLink, remedyParts, sentenceText, severityClass, severityText, sinceText, untilText } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;
 
@@ -17,7 +17,7 @@ export class SignalStrip {
     // @target: {pid} or {service}. @on: {signals(list, past), known(part)}, each time that they are asked for: part
     // is "signals", or "deploy". @words: a WordsLine.
     constructor(target, on, words) {
-        Object.assign(this, { target, on, words, isOpen: false, signals: [], past: [], note: "", deploy: null });
+        Object.assign(this, { target, on, words, isOpen: false, signals: [], past: [], note: "", deploy: null, profile: null });
         this.text = element("p", { class: "signal-line quiet", tabindex: "-1" }, "Looking for what is wrong …");
         this.more = button("", () => this.toggle(), { "aria-expanded": "false", hidden: true });
         this.list = element("ul", { class: "signal-list", hidden: true });
@@ -27,7 +27,10 @@ export class SignalStrip {
                 this.show(this.signals, this.past);
             this.showMore();
         };
-        new ResizeObserver(() => this.showMore()).observe(words.root);
+        const sizes = new ResizeObserver(() => this.showMore());
+
+        sizes.observe(this.root);
+        sizes.observe(words.root);
     }
 
     start() {
@@ -124,6 +127,23 @@ export class SignalStrip {
         this.show(this.signals, this.past);
     }
 
+    // The graph's live profile of CPU time tells whom the allocator works for; null: there is none.
+    setProfile(profile) {
+        this.profile = profile;
+        this.allocator = undefined;
+        if (this.isKnown)
+            this.show(this.signals, this.past);
+    }
+
+    // "By CPU samples, Catalog.describe allocates most (96.2 % of 53). "; "": it is not asked for, or not known.
+    allocatorText(signals) {
+        if (!this.profile || !signals.some(({ signal }) => signal === "gc-pauses"))
+            return "";
+        if (this.allocator === undefined)
+            this.allocator = mostAllocating(this.profile);
+        return this.allocator ? `By CPU samples, ${this.allocator.name} allocates most (${formatShare(this.allocator.part, 1)} of ${this.allocator.samples}). ` : "";
+    }
+
     toggle() {
         this.isOpen = this.root.classList.toggle("open");
         this.key = "";
@@ -131,14 +151,14 @@ export class SignalStrip {
     }
 
     show(signals, past) {
-        const key = JSON.stringify([signals, past, this.words.change && this.words.change.textContent, this.isOpen, Math.floor(Date.now() / 60000)]);
+        const allocates = this.allocatorText(signals), key = JSON.stringify([signals, past, allocates, this.words.change && this.words.change.textContent, this.isOpen, Math.floor(Date.now() / 60000)]);
 
         if (key === this.key)
             return;
         this.key = key;
         Object.assign(this, { signals, past, isKnown: true });
         const worse = lastWorse(past, signals), was = (list) => list.map((one) => this.pastParts(one));
-        const [first, ...others] = [...was(worse), ...signals.map((one) => this.parts(one)), ...was(past.filter((one) => !worse.includes(one)))];
+        const [first, ...others] = [...was(worse), ...signals.map((one) => this.parts(one, one.signal === "gc-pauses" ? allocates : "")), ...was(past.filter((one) => !worse.includes(one)))];
         const none = (text) => element("span", { class: "signal-none" }, text);
 
         this.list.hidden = !this.isOpen || !others.length;
@@ -177,11 +197,11 @@ export class SignalStrip {
         ...then ? [element("a", { ...key, href: then.href, class: "signal-link" }, then.label)] : []];
     }
 
-    parts(one) {
+    parts(one, more = "") {
         const link = evidenceLink(one.evidence), key = { "data-key": `${one.signal} ${one.pid}` };
 
         return [element("b", { ...key, class: `signal ${severityClass(one)}`, title: severityText(one.severity) }, one.signal),
-            element("span", { ...key, class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${withLocalTimes(shortClasses(one.sentence))}. `,
+            element("span", { ...key, class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${sentenceText(one.sentence)}. ${more}`,
                 element("span", { class: "quiet" }, ...remedyParts(one.remedy, this.target))),
             element("span", { ...key, class: "quiet signal-since", title: formatMoment(one.since) }, sinceText(one, this.past)),
             ...link ? [element("a", { ...key, href: link.href, class: "signal-link" }, link.label)] : []];

@@ -11,12 +11,10 @@ import { evidenceLink } from "./signals.js";
 const WORDS_SECONDS = 15;
 
 export class WordsLine {
-    // @params(): of the target, and of the time where one was chosen. shown(),
-    // known(): called when they changed, and when they were asked for.
-    constructor(params) {
-        this.params = params;
-        this.change = null;
-        this.shown = this.known = () => {};
+    // @params(): of the target, and of the time where one was chosen. shown(), @known(): called when they changed, and when
+    // they were asked for.
+    constructor(params, known) {
+        Object.assign(this, { params, known, change: null, shown() {} });
         this.root = element("p", { class: "words-line quiet", role: "note", "aria-label": "In words" });
     }
 
