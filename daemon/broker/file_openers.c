@@ -346,8 +346,8 @@ static int ask_any(struct server *s, const struct broker_request *q, bool fresh,
 {
     const struct target_fields *of = &q->fields.target;
     struct proc_id id = { .host_pid = of->host_pid, .start_ticks = of->start_ticks };
-    uint64_t owner = proc_owner(s->proc_fd, &id), now_ns = clock_monotonic_ns();
-    struct budget *left = owner_budget_of(&s->owner_budgets, owner, now_ns);
+    uint64_t owner = server_owner(s, &id), now_ns = clock_monotonic_ns();
+    struct budget *left = owner_budget_of(&s->owners.budgets, owner, now_ns);
     struct opener *o;
     bool deep = q->kind == BROKER_MEM || q->kind == BROKER_PAGEMAP ||
                 q->kind == BROKER_SERVICE_WORDS || q->kind == BROKER_TRACER_INFO;

@@ -162,7 +162,7 @@ static int collect(struct server *s, const struct attach_fields *q, struct targe
         .mode = q->mode,
         .timeout_ms = ATTACH_DEADLINE_MS,
     };
-    m->owner = proc_owner(s->proc_fd, &id);
+    m->owner = server_owner(s, &id);
     r = map_id(t, "uid_map", status.uid, &job->uid, err);
     if (r == 0)
         r = map_id(t, "gid_map", status.gid, &job->gid, err);

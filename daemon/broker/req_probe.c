@@ -188,8 +188,8 @@ static int put_yields(struct server *s, void *yields, const struct probe_put_fie
         r = check_libjvm(s, q, fd, starts, q->probes.count, err);
     if (r)
         return r;
-    owner = proc_owner(s->proc_fd, &(struct proc_id){ .host_pid = t->host_pid,
-                                                      .start_ticks = q->at.target.start_ticks });
+    owner = server_owner(
+        s, &(struct proc_id){ .host_pid = t->host_pid, .start_ticks = q->at.target.start_ticks });
     at = target_of(t, fd);
     return sampler_yields_probe(yields, &at, owner, &q->probes.about.yields, &places, err);
 }

@@ -10,6 +10,7 @@
 #include "broker/loader.h"
 #include "broker_client/requests.h"
 #include "proc/owner_budget.h"
+#include "proc/owner_cache.h"
 #include "sample/holders.h"
 #include "sample/sampler.h"
 
@@ -108,7 +109,10 @@ struct server {
     size_t opener_count;
     int nursery_fd;      /* socket of the nursery, which forks openers; -1: none */
     bool opener_awaited; /* the nursery was asked for another opener */
-    struct owner_budgets owner_budgets;
+    struct {
+        struct owner_budgets budgets;
+        struct owner_cache cache;
+    } owners;
     struct known_jvm known_jvms[KNOWN_JVMS_MAX]; /* the JVMs that were checked last */
     size_t known_jvm_count;                      /* number of JVMs ever added; the next one replaces
                                                   * the oldest */
@@ -118,6 +122,16 @@ struct server {
     const void *tables; /* memory for tables that flamed writes: BROKER_TABLES_BYTES; NULL:
                          * none */
 };
+
+#define SERVER_OWNER_NS                                                                            \
+    NSEC_PER_SEC /* age of an owner: a process may change its cgroup or user                       \
+                  */
+
+/* Returns proc_owner() of @id, as it was a moment ago. */
+static inline uint64_t server_owner(struct server *s, const struct proc_id *id)
+{
+    return owner_cache_get(&s->owners.cache, s->proc_fd, id, SERVER_OWNER_NS);
+}
 
 /* The reply that a request's function fills. Its fds are sent, then closed. */
 struct reply {

@@ -6,13 +6,13 @@
 #include "base/lock.h"
 #include "base/turns.h"
 #include "proc/owner_budget.h"
+#include "proc/owner_cache.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define OWNERS 1024 /* slots of owners; processes with the same slot evict each other */
 #define STACK_BYTES ((size_t)256 << 10)
 
 enum state { IDLE, ASKED, RUNNING, DONE, LEFT, OWES };
@@ -48,10 +48,7 @@ static _Thread_local struct reader *self; /* NULL in a thread that is no reader 
 static int proc_fd = -1;
 
 /* Used only by the thread of readers_use(). */
-static struct {
-    struct proc_id id;
-    uint64_t owner; /* 0: free */
-} owners[OWNERS];
+static struct owner_cache owners;
 static struct owner_budgets waits,
     looks = { .at_once_ns = READERS_LOOKS_AT_ONCE_NS },
     work = { .at_once_ns = READERS_WORK_AT_ONCE_NS, .share = READERS_WORK_SHARE };
@@ -75,15 +72,7 @@ bool readers_are_used(void)
  * process may end right after that. */
 static uint64_t owner_of(const struct proc_id *id)
 {
-    size_t i = (uint32_t)id->host_pid % OWNERS;
-
-    if (!is_user || !id->start_ticks)
-        return proc_owner(proc_fd, id);
-    if (!owners[i].owner || !proc_id_equal(&owners[i].id, id)) {
-        owners[i].id = *id;
-        owners[i].owner = proc_owner(proc_fd, id);
-    }
-    return owners[i].owner;
+    return is_user ? owner_cache_get(&owners, proc_fd, id, UINT64_MAX) : proc_owner(proc_fd, id);
 }
 
 /* ---- a reader ---- */
