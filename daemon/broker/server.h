@@ -123,9 +123,8 @@ struct server {
                          * none */
 };
 
-#define SERVER_OWNER_NS                                                                            \
-    NSEC_PER_SEC /* age of an owner: a process may change its cgroup or user                       \
-                  */
+/* Largest age of an owner: a process may change its cgroup or user. */
+#define SERVER_OWNER_NS NSEC_PER_SEC
 
 /* Returns proc_owner() of @id, as it was a moment ago. */
 static inline uint64_t server_owner(struct server *s, const struct proc_id *id)
