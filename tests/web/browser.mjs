@@ -62,6 +62,18 @@ export async function cutOff(page) {
     }).map((node) => `${node.tagName} ${node.className}: ${(node.selectedOptions ? node.selectedOptions[0] : node).textContent.slice(0, 60)}`));
 }
 
+// CPU time of the page's main thread so far, in ms: other programs on the machine do not count.
+export async function cpuMeter(page) {
+    const cdp = await page.context().newCDPSession(page);
+
+    await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
+    return async () => {
+        const { metrics } = await cdp.send("Performance.getMetrics");
+
+        return metrics.find((m) => m.name === "TaskDuration").value * 1000;
+    };
+}
+
 // Lines of text that are cut from above or below: [text]. What scrolls is not cut. Lines that are not in sight at all have
 // their whole in a title.
 export async function cutLines(page) {

@@ -91,6 +91,10 @@ for (const theme of ["light", "dark"]) {
         KINDS.forEach(({ id }, kind) => assert.match(palette.kind(kind), /^#[0-9a-f]{6}$/, id));
     });
 
+    test(`pauses are seen on the paper, ${theme}: nothing is written on them`, () => {
+        assert.ok(contrast(categoryColor(palette, CATEGORIES.find(({ id }) => id === "gc")), palette.paper) >= 3); // WCAG 1.4.11
+    });
+
     test(`the paper of the graph is the page's, ${theme}`, () => {
         const css = readFileSync(new URL("../../web/shared/base.css", import.meta.url), "utf8");
         const pages = [...css.matchAll(/--page: (#\w+);/g)].map(([, colour]) => colour);

@@ -378,6 +378,14 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("health says what is limited, and what to do, in sentences", async ({ server, open }) => {
+        server.problems.push({ what: "recorder", fatal: false, detail: "its memory suffices for 5 of 12 minutes", remedy: "raise recorder_bytes" });
+        const page = await open("#/health");
+
+        await page.locator(".card li", { hasText: "recorder: its memory suffices for 5 of 12 minutes. Raise recorder_bytes" }).waitFor();
+        await close(page);
+    });
+
     nodeTest("help begins with questions, at its beginning", async ({ open }) => {
         const page = await open();
 

@@ -2,7 +2,7 @@
 // The page at / in a real browser against a stand-in for flamed, as a person uses it.
 import assert from "node:assert/strict";
 import { describe } from "node:test";
-import { WCAG_AA, addressOf, close, cutLines, cutOff, faults, settled, textOf } from "./browser.mjs";
+import { WCAG_AA, addressOf, close, cpuMeter, cutLines, cutOff, faults, settled, textOf } from "./browser.mjs";
 import { FakeServer, makeJvm } from "./fake_server.mjs";
 import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
 
@@ -27,7 +27,7 @@ function restOf(page) {
     return async () => {
         const twoFrames = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
 
-        for (const end = Date.now() + 20000; ; ) {
+        for (const end = Date.now() + 60000; ; ) {
             await twoFrames();
             if (!waited.size && !await page.locator(".settling").count()) {
                 await twoFrames();
@@ -456,7 +456,7 @@ describe("the page", { concurrency: 4 }, () => {
 
         server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
         server.addEnded({ pid: 3003, ago: 600, how: "the kernel ended it (SIGKILL): its container was out of memory" });
-        server.problems.push({ detail: "the flight recorder may forget: its memory suffices for 5 of 12 minutes", remedy: "raise recorder_bytes" });
+        server.problems.push({ what: "recorder", fatal: false, detail: "the flight recorder may forget: its memory suffices for 5 of 12 minutes", remedy: "raise recorder_bytes" });
         server.reaches = Date.now() - 3600000;
         assert.ok(b);
         const views = [["node", "#/", ".jvm-link"], ["jvm", `#/jvm/${ORDERS}`, ".panel .facts span"],
@@ -479,7 +479,7 @@ describe("the page", { concurrency: 4 }, () => {
         const missing = new RegExp(`404 .*/(api/v1/jvms/99999|profile\\?pid=(99999&.*|4242&from=${encodeURIComponent(long)}&.*))$`);
         const cut = [], moved = [];
 
-        await Promise.all(looks.map(async ([theme, width]) => {
+        const walk = async ([theme, width]) => {
             const page = await open("", { colorScheme: theme, allow: missing, viewport: { width, height: { 1440: 900, 1280: 800, 800: 1000, 390: 844 }[width] } });
 
             const rest = restOf(page);
@@ -513,7 +513,10 @@ describe("the page", { concurrency: 4 }, () => {
                 assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} ${width} is too wide`);
             }
             await close(page);
-        }));
+        };
+
+        for (let i = 0; i < looks.length; i += 2) // more at a time wait for each other
+            await Promise.all(looks.slice(i, i + 2).map(walk));
         assert.deepEqual(cut, []);
         assert.deepEqual(moved, []);
     });
@@ -560,18 +563,17 @@ nodeTest("1,000 JVMs with hostile names behind a path prefix", async ({ open, t 
 });
 
 nodeTest("first paint is quick, and all of it is small", async ({ server, open }) => {
-    const page = await open();
+    const page = await open(), cpu = await cpuMeter(page);
     let paint = Infinity;
 
-    for (let i = 0; i < 20 && paint >= 300; i++) { // other programs may have the machine: the quickest counts
+    for (let i = 0; i < 5 && paint >= 150; i++) { // of the processor: other programs may have the machine
+        await page.reload(); // the meter begins anew
         await page.locator(".jvms .jvm-link").first().waitFor();
-        paint = Math.min(paint, await page.evaluate(() =>
-            performance.getEntriesByName("first-contentful-paint")[0].startTime));
-        await page.reload();
+        paint = Math.min(paint, await cpu());
     }
     const bytes = Object.values(server.files).reduce((sum, { packed }) => sum + packed.length, 0);
 
-    assert.ok(paint < 300, `${paint} ms`);
+    assert.ok(paint > 0 && paint < 150, `${paint} ms until the list stands`);
     assert.ok(bytes < 150000, `${bytes} bytes`);
     await close(page);
 });

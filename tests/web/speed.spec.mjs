@@ -2,7 +2,7 @@
 // How quick the viewer is with much to show: opening, zooming, hovering. Prints what it measured.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { closePage, launch, open, openPage, pageFile, render } from "./browser.mjs";
+import { closePage, cpuMeter, launch, open, openPage, pageFile, render } from "./browser.mjs";
 import { FakeServer, makeProfile } from "./fake_server.mjs";
 import { statSync } from "node:fs";
 
@@ -29,18 +29,6 @@ function quantile(list, q) {
     const sorted = [...list].sort((a, b) => a - b);
 
     return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0;
-}
-
-// CPU time of the page's main thread so far, in ms: other programs on the machine do not count.
-async function cpuMeter(page) {
-    const cdp = await page.context().newCDPSession(page);
-
-    await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
-    return async () => {
-        const { metrics } = await cdp.send("Performance.getMetrics");
-
-        return metrics.find((m) => m.name === "TaskDuration").value * 1000;
-    };
 }
 
 async function zoomAndHover(page) {
@@ -157,13 +145,11 @@ test("the page opens a stored capture of a million samples, and paints soon", { 
     const cpu = await cpuMeter(page);
 
     for (let i = 0; i < 3; i++) { // other programs may have the machine: the quickest counts, in CPU time
-        const fresh = await cpu();
-
-        await page.reload();
+        await page.reload(); // the meter begins anew
         await page.locator(".captures .jvm-link").first().waitFor();
         const listed = await cpu();
 
-        work.paint.push(listed - fresh);
+        work.paint.push(listed);
         paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime));
         opened.push(await page.evaluate((hash) => new Promise((done) => {
             const started = performance.now();
@@ -185,7 +171,7 @@ test("the page opens a stored capture of a million samples, and paints soon", { 
     t.diagnostic(`${(bytes.length / 1e6).toFixed(1)} MB of JSON; first paint ${paints.map(Math.round).join(" ")} ms; ` +
         `opened after ${opened.map(Math.round).join(" ")} ms; CPU of the page's thread: ${work.paint.map(Math.round).join(" ")} ms ` +
         `until the list stands, ${work.open.map(Math.round).join(" ")} ms to open it`);
-    assert.ok(work.paint[0] > 0 && work.paint[0] < 150, "first paint"); // some 45 ms; the aim is 300 ms of the clock, which a busy machine cannot hold
+    assert.ok(Math.min(...work.paint) > 0 && Math.min(...work.paint) < 150, "first paint"); // some 45 ms; the aim is 300 ms of the clock, which a busy machine cannot hold
     assert.ok(Math.min(...work.open) < 4000, "opening");
     await closePage(page);
 });

@@ -3,7 +3,7 @@
 
 import { getJson, getReady, getText, isAbort, repeat } from "./api.js";
 import { element } from "../shared/dom.js";
-import { formatAgo, formatBytes, formatCount, formatMoment, formatSeconds, formatShare } from "../shared/format.js";
+import { asSentence, formatAgo, formatBytes, formatCount, formatMoment, formatSeconds, formatShare } from "../shared/format.js";
 import { emptyState } from "./notice.js";
 
 const HEALTH_SECONDS = 5;
@@ -93,7 +93,7 @@ export class HealthView {
                 status === "ready" ? problems.length ? "Sampling works, with limits:" : "Everything works." :
                     "Sampling does not work here:"),
         problems.length ? element("ul", {}, ...problems.map(({ what, detail, remedy, fatal }) => element("li", { class: fatal ? "bad" : null },
-            element("b", {}, what), ": " + [detail, remedy].filter(Boolean).join(". ")))) : "");
+            element("b", {}, what), ": " + [detail, remedy && asSentence(remedy)].filter(Boolean).join(". ")))) : "");
     }
 
     facts(id, list) {

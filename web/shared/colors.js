@@ -75,7 +75,7 @@ const DARK = [
 // Colours of the categories of CPU time that are threads of the JVM. They stand beside colours of kinds of code.
 const CATEGORY = {
     light: { jit: [0.70, 0.110, 244], gc: [0.47, 0.145, 319], vm: [0.56, 0.020, 294] },
-    dark: { jit: [0.61, 0.160, 227], gc: [0.35, 0.207, 296], vm: [0.81, 0.057, 277] },
+    dark: { jit: [0.61, 0.160, 227], gc: [0.60, 0.240, 297], vm: [0.81, 0.057, 277] },
 };
 const MATCH = { light: [0.74, 0.215, 335], dark: [0.53, 0.215, 340] };
 const PAPER = { light: "#ffffff", dark: "#17191c" }; // --page of base.css
