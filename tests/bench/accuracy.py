@@ -14,7 +14,7 @@ NAMED = 0.75 # share of the samples: code of libz has no symbols
 
 
 def is_named(daemon: Daemon, pid: int, hz: int) -> bool:
-    answer = daemon.get("/profile", pid=pid, seconds=3, hz=hz, symbols="memory")
+    answer = daemon.get("/profile", pid=pid, seconds=3, hz=hz, symbols="memory", unix=True)
     print("before", answer.status, *(f"{name} {value}" for name, value in answer.headers.items() if name in TOLD))
     return answer.status == 200 and int(answer.headers["X-Flamed-Unknown"]) < (1 - NAMED) * int(answer.headers["X-Flamed-Samples"])
 
@@ -34,7 +34,7 @@ def main() -> None:
             source = sources[run % len(sources)]
             sections = errors.setdefault(source, {})
             before = target.used()
-            profile = daemon.profile(pid=target.pid, seconds=options.seconds, hz=options.hz, symbols=source)
+            profile = daemon.profile(pid=target.pid, seconds=options.seconds, hz=options.hz, symbols=source, unix=True)
             truth = common.difference(target.used(), before)
             del truth["runs"], truth["work"]
             total = sum(truth.values())

@@ -111,7 +111,7 @@ def sample_rates():
 def metrics(daemon) -> dict[str, float]:
     """Returns series -> value, from /metrics."""
     found = {}
-    for line in daemon.get("/metrics").text.splitlines():
+    for line in daemon.get("/metrics", unix=True).text.splitlines():
         if line and not line.startswith("#"):
             series, _, value = line.rpartition(" ")
             found[series] = float(value)
