@@ -2,6 +2,7 @@
 """Twelve services, each with one fault, by hand and in a container: each has its own signal and no other that matters, and its cause is
 found by curl alone and by a language model's client. Two controls have no signal, for FLAMED_CONTROL_SECONDS."""
 import contextlib
+import math
 import os
 import re
 import subprocess
@@ -9,33 +10,42 @@ import tempfile
 import time
 import unittest
 import urllib.parse
+from typing import NamedTuple
 
-from harness import cgroup, paths, proc
+from harness import bundle, cgroup, jvm, paths, proc
 from harness.daemon import Daemon
 from test_mcp import Model
 from test_signals import Signals
 
 CONTROL_S = float(os.environ.get("FLAMED_CONTROL_SECONDS", "60"))
 SWAP_BYTES = 512 << 20
-# Fault -> its signal, and the JVM's options. Of what grows, they make it slow enough to live through the first minutes, in which growth
-# is not looked for.
-QUICK = {
-    "convoy": ("lock-contention", ()),
-    "garbage": ("gc-pauses", ("-Drest=5",)),
-    "starved": ("pool-exhausted", ()),
-    "storm": ("deoptimization", ()),
-    "straggler": ("safepoint-late", ()),
+
+
+class Fault(NamedTuple):
+    signal: str
+    options: tuple[str, ...] = () # of the JVM
+    how: str = "" # of Sick, if not the fault's name
+    cpus: float = 0 # its limit; 0: none
+    memory: int = 0
+
+
+# All that `swapped` keeps is made at once, without collections that would touch it. It needs swap, so it comes last: `killed` has to have none.
+FAULTS = {
+    "convoy": Fault("lock-contention"),
+    "garbage": Fault("gc-pauses", ("-Drest=5",)),
+    "limited": Fault("cpu-limit", how="busy", cpus=0.1),
+    "starved": Fault("pool-exhausted"),
+    "straggler": Fault("safepoint-late"),
+    "storm": Fault("deoptimization"),
+    # Half of the heap is in use before: else what stays looks like garbage that no old collection has met yet.
+    "leak": Fault("heap-growing", ("-Xmx160m", "-Xmn16m", "-Dbytes=4096", "-Dkept=85")),
+    "threads": Fault("threads-growing", ("-Drest=1500",)),
+    "descriptors": Fault("descriptors", ("-Drest=400",)),
+    "killed": Fault("ended", ("-Xmx400m", "-Drest=2", "-Dbytes=1000000"), how="leak", memory=96 << 20),
+    "swapped": Fault("swapping", ("-Xmx300m", "-Xmn16m", "-XX:PretenureSizeThreshold=32768"), memory=128 << 20),
 }
-GROWING = {
-    "leak": ("heap-growing", ("-Xmx160m", "-Dbytes=8192")),
-    "threads": ("threads-growing", ("-Drest=1500",)),
-    "descriptors": ("descriptors", ("-Drest=400",)),
-}
-FIRST_S = 60  # in which code is compiled, and pages are read, that are needed once
-YOUNG_S = 180 # Only faults that take minutes are here.
-# All that the program keeps is made at once, without collections that would touch it.
-SWAPPED = ("-Xmx300m", "-Xmn16m", "-XX:PretenureSizeThreshold=32768")
-SWAPPED_LIMIT = 128 << 20
+WITHIN_S = 60 # from the fault to its signal
+YOUNG_S = 190 # up to this age, growth is not looked for
 PLACES = ("by hand", "contained")
 # Fault -> the code that is its cause, and what shows it where the evidence is no profile: the link of the remedy.
 CAUSES = {
@@ -47,7 +57,7 @@ CAUSES = {
     "leak": ("Sick.leak", "/profile?pid={pid}&event=live&seconds=20"),
     "threads": ("Sick.lambda$threads", ""),
     "descriptors": ("Sick$Files.open", ""),
-    "busy": ("Sick.busy", ""),
+    "limited": ("Sick.busy", ""),
     "swapped": ("Sick$Sessions.lookup", ""),
 }
 ANSWER_BYTES = 33 << 10 # of a tool
@@ -99,45 +109,53 @@ class Twelve(Signals):
         self.assertIn(f"http://127.0.0.1:{self.daemon.port}/", text)
         self.assertLess(len(text), ANSWER_BYTES)
 
-    def run_each(self, faults: dict[str, tuple[str, tuple[str, ...]]], seconds: float) -> None:
-        """Within SECONDS each has its own, and no other that matters then."""
-        began = time.monotonic()
-        running = {(how, place): start(how, *options) for how, (_, options) in faults.items()
-                   for place, start in zip(PLACES, (self.start, self.contain))}
-        for (how, place), program in running.items():
-            name = faults[how][0]
-            with self.subTest(how=how, place=place):
-                signal = self.await_signal(name, program.pid, seconds)
-                print(f"\n{how}, {place}: {time.monotonic() - began:.0f} s: {name} {signal['severity']}: {signal['sentence']}")
-                self.check_alone(program.pid, name)
-                self.check_cause(how, signal)
+    def start_fault(self, name: str, place: str) -> tuple[jvm.Jvm | bundle.Container, str]:
+        """Returns the service, which is idle, and the file that makes its fault begin."""
+        fault, file = FAULTS[name], f"begin-{name}-{place.split()[-1]}"
+        options = (*fault.options, f"-Dbegin={'/classes' if place == PLACES[1] else self.classes.folder}/{file}")
+        limits: dict = {key: limit for key, limit in (("cpus", fault.cpus), ("memory", fault.memory)) if limit}
+        if place == PLACES[1]:
+            return self.contain(fault.how or name, *options, service=name, **limits), os.path.join(self.classes.folder, file)
+        wrap = self.stack.enter_context(cgroup.Cpu(fault.cpus)).wrap if fault.cpus else ()
+        if fault.memory:
+            group = self.stack.enter_context(cgroup.Memory())
+            group.limit(fault.memory)
+            wrap = group.wrap
+        return self.start(fault.how or name, *options, service=name, wrap=wrap), os.path.join(self.classes.folder, file)
 
-    def test_quick_ones(self):
-        self.run_each(QUICK, FIRST_S + 60)
+    def begin_fault(self, name: str, program, file: str) -> float:
+        """Returns how many seconds after the fault began its signal was on. There is no other then that matters."""
+        with open(file, "wb"):
+            began = time.monotonic()
+        signal = self.await_signal(FAULTS[name].signal, program.pid, WITHIN_S)
+        took = time.monotonic() - began
+        print(f"\n{name}: {took:.0f} s: {signal['signal']} {signal['severity']}: {signal['sentence']}", flush=True)
+        self.check_alone(program.pid, signal["signal"])
+        if name in CAUSES:
+            self.check_cause(name, signal)
+            self.check_alone(program.pid, signal["signal"])
+        else:
+            self.assertIn("the kernel ended it (SIGKILL): its container was out of memory", signal["sentence"])
+        return took
 
-    def test_what_grows(self):
-        self.run_each(GROWING, YOUNG_S + 60)
-
-    def test_limited(self):
-        group = self.stack.enter_context(cgroup.Cpu(0.1))
-        for place, program in zip(PLACES, (self.start("busy", wrap=group.wrap), self.contain("busy", cpus=0.1))):
-            with self.subTest(place=place):
-                signal = self.await_signal("cpu-limit", program.pid)
-                print(f"\nlimited, {place}: {signal['sentence']}")
-                self.check_alone(program.pid, "cpu-limit")
-                self.check_cause("busy", signal)
-
-    def test_swapped(self):
-        self.stack.enter_context(swap())
-        group = self.stack.enter_context(cgroup.Memory())
-        group.limit(SWAPPED_LIMIT)
-        programs = self.start("swapped", *SWAPPED, wrap=group.wrap), self.contain("swapped", *SWAPPED, memory=SWAPPED_LIMIT)
-        for place, program in zip(PLACES, programs):
-            with self.subTest(place=place):
-                signal = self.await_signal("swapping", program.pid, FIRST_S + 60)
-                print(f"\nswapped, {place}: {signal['sentence']}")
-                self.check_alone(program.pid, "swapping")
-                self.check_cause("swapped", signal)
+    def test_each_in_turn(self):
+        """One fault begins after the other, in services that have been idle for some minutes."""
+        names = os.environ.get("FLAMED_FAULTS", " ".join(FAULTS)).split()
+        waiting = {(name, place): self.start_fault(name, place) for name in names for place in PLACES}
+        time.sleep(YOUNG_S)
+        took = {}
+        for (name, place), (program, file) in list(waiting.items()):
+            if name == "swapped" and place == PLACES[0]:
+                self.stack.enter_context(swap())
+            for idle, _ in waiting.values():
+                self.check_alone(idle.pid)
+            del waiting[name, place]
+            with self.subTest(fault=name, place=place):
+                took[name, place] = self.begin_fault(name, program, file)
+            program.stop()
+        for name in names:
+            print(f"| `{name}` | `{FAULTS[name].signal}` | " + " | ".join(f"{took.get((name, place), math.nan):.0f} s" for place in PLACES) + " |")
+        self.assertEqual({which: seconds for which, seconds in took.items() if seconds > WITHIN_S * proc.PATIENCE}, {})
 
     def test_deploys(self):
         """A release with regular expressions that backtrack."""

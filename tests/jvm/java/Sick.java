@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 import java.io.ByteArrayOutputStream;
+import java.io.File;
 import java.io.FileInputStream;
 import java.io.FileNotFoundException;
 import java.io.InputStream;
@@ -20,13 +21,17 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntUnaryOperator;
 import java.util.regex.Pattern;
 
-/** Sick HOW: has one fault, from its beginning on. */
+/** Sick HOW: has one fault, from its beginning on. With -Dbegin=FILE it is idle until there is that file; it then has -Dkept MiB already. */
 public class Sick {
     static final List<Object> KEPT = new ArrayList<>();
     static volatile Object sink;
 
     public static void main(String[] args) throws Exception {
         System.out.println("started");
+        for (int i = 0; i < Integer.getInteger("kept", 0) * 16; i++)
+            KEPT.add(new byte[65536]);
+        while (System.getProperty("begin") != null && !new File(System.getProperty("begin")).exists())
+            Thread.sleep(100);
         switch (args[0]) {
         case "garbage": // most of the heap lives, and the rest of it is thrown away again and again
             garbage(Integer.getInteger("lives", 24), Integer.getInteger("rest", 0));
