@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/intern.h"
+#include "base/list.h"
 #include "profile/category.h"
 #include "profile/handlers.h"
 
@@ -14,12 +15,43 @@ struct adding {
     enum change_kind kind;
     uint32_t *found; /* owned: by string or other key, index of the series + 1, or LEFT_OUT */
     uint32_t *seen;  /* owned: by string, index + 1 of the last sample that contained it */
+    uint8_t *stops;  /* owned: by row, see is_interrupt() */
     struct handlers *handlers; /* borrowed; for CHANGE_OPERATION only */
     int error;                 /* 0 or -ENOMEM */
 };
 
 #define LEFT_OUT UINT32_MAX
 #define ALLOCATION_BYTES 1024 /* bytes of a class and a method; longer texts are left out */
+
+/* The kernel's functions that serve an interrupt, or run before a thread returns to its code: when,
+ * and for how long, depends on other work of the machine. Begins of their names, from Linux 5.10
+ * on. */
+static const char *const INTERRUPTS[] = {
+    "asm_sysvec_",      "asm_common_interrupt", "irqentry_exit", "exit_to_user_mode", /* x86 */
+    "el0t_64_irq",      "el1h_64_irq",          "el0_irq",       "el1_irq",           /* arm64 */
+    "do_notify_resume",
+};
+
+static bool is_interrupt_name(struct span name)
+{
+    return ANY_OF(i, ARRAY_SIZE(INTERRUPTS), span_starts_with(name, INTERRUPTS[i]));
+}
+
+/* Returns whether samples of @row were taken while the kernel served an interrupt. */
+static bool is_interrupt(struct adding *a, const struct view_row *row)
+{
+    enum { UNKNOWN, NO, YES };
+    uint8_t *known = &a->stops[row - a->v->rows];
+
+    for (uint32_t i = row->n; *known == UNKNOWN && i-- > row->roots;) {
+        const struct view_frame *f = &a->v->frames[a->v->stack[row->first + i]];
+
+        if (f->kind == FRAME_KERNEL && is_interrupt_name(view_string(a->v, f->name)))
+            *known = YES;
+    }
+    *known = MAX(*known, (uint8_t)NO);
+    return *known == YES;
+}
 
 static void add_to(struct adding *a, uint32_t key, struct span name, size_t step, double weight)
 {
@@ -137,14 +169,15 @@ static void add_sample(struct adding *a, size_t sample, size_t step)
     double weight = valued ? (double)s->value : s->count;
     uint32_t category = PROFILE_SAMPLE_CATEGORY(s->flags);
 
-    if (a->kind == CHANGE_WAIT && (row->idle || row->state != STATE_BLOCKED))
+    if (a->kind == CHANGE_FUNCTION)
+        add_busy(a, step, weight * (double)view_event(a->v)->period);
+    if ((a->kind == CHANGE_WAIT && (row->idle || row->state != STATE_BLOCKED)) ||
+        (!valued && is_interrupt(a, row)))
         return;
     if (a->kind == CHANGE_WAIT)
         add_busy(a, step, weight);
     else if (a->kind != CHANGE_LOCK)
         a->set->whole[a->kind][step] += weight;
-    if (a->kind == CHANGE_FUNCTION)
-        add_busy(a, step, weight * (double)view_event(a->v)->period);
     if (a->kind == CHANGE_FUNCTION) {
         add_functions(a, row, sample, step, weight);
     } else if (a->kind == CHANGE_CATEGORY && category < CATEGORY_COUNT) {
@@ -169,9 +202,12 @@ int change_set_add(struct change_set *s, const struct view *v, enum change_kind 
     _cleanup_(handlers_freep) struct handlers *handlers = NULL;
     _cleanup_free_ uint32_t *found = calloc(keys, sizeof(*found)),
                             *seen = calloc(keys, sizeof(*seen));
-    struct adding a = { .set = s, .v = v, .kind = kind, .found = found, .seen = seen };
+    _cleanup_free_ uint8_t *stops = calloc(v->row_count + 1, sizeof(*stops));
+    struct adding a = {
+        .set = s, .v = v, .kind = kind, .found = found, .seen = seen, .stops = stops
+    };
 
-    if (!found || !seen || (kind == CHANGE_OPERATION && handlers_new(p, &handlers) < 0))
+    if (!found || !seen || !stops || (kind == CHANGE_OPERATION && handlers_new(p, &handlers) < 0))
         return -ENOMEM;
     a.handlers = handlers;
     for (size_t i = 0; i < p->sample_count && a.error == 0; i++) {

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* change_set_add(): which samples count, and in which series. */
+#include "suite.h"
+
+#include "profile/category.h"
+#include "profile/changes.h"
+#include "recorded.h"
+
+#define MINUTES 10
+#define MINUTE_NS (60 * NSEC_PER_SEC)
+#define PERIOD_NS 50
+
+static uint32_t kernel(const char *name)
+{
+    return recorded_frame("", name, FRAME_KERNEL, 0);
+}
+
+static void sample(const uint32_t *stack, size_t depth, uint32_t n, enum category category)
+{
+    struct profile_sample s = { .time_ns = 1,
+                                .thread = main_thread,
+                                .count = n,
+                                .flags = category << PROFILE_SAMPLE_CATEGORY_SHIFT };
+
+    ck_assert_int_eq(record_sample(rec, &s, stack, depth), 0);
+}
+
+/* Returns the value of the series @name of @kind in the first minute; -1: there is none. */
+static double value_of(const struct change_set *s, enum change_kind kind, const char *name)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->series[i].kind == kind && strcmp(s->series[i].name, name) == 0)
+            return s->series[i].by_step[0];
+    }
+    return -1;
+}
+
+/* Samples within interrupts, and of a thread that another one replaced, are of no function. Those
+ * of system calls and page faults are. */
+START_TEST(interrupts_are_not_of_the_service)
+{
+    struct profile meta = { .event_count = 1,
+                            .events = { { "cpu", "nanoseconds", PERIOD_NS, false } } };
+    struct view_opts o = { .exact = true, .names = VIEW_NAMES_MERGED };
+    struct change_steps steps = {
+        .b_ns = MINUTES * MINUTE_NS, .step_ns = MINUTE_NS, .a = MINUTES, .b = MINUTES
+    };
+    uint32_t run = recorded_frame("shop.Main", "run", FRAME_C2, 0), call = kernel("do_syscall_64"),
+             schedule = kernel("__schedule");
+    struct change_set set;
+    struct profile *p = NULL;
+    struct view *v = NULL;
+
+    sample((uint32_t[]){ run }, 1, 100, CATEGORY_JAVA);
+    sample((uint32_t[]){ schedule, call, run }, 3, 20, CATEGORY_KERNEL);
+    sample((uint32_t[]){ kernel("handle_mm_fault"), kernel("asm_exc_page_fault"), run }, 3, 3,
+           CATEGORY_KERNEL);
+    sample((uint32_t[]){ schedule, kernel("irqentry_exit_to_user_mode"),
+                         kernel("asm_sysvec_reschedule_ipi"), run },
+           4, 1000, CATEGORY_KERNEL);
+    sample((uint32_t[]){ schedule, kernel("exit_to_user_mode_loop"), call, run }, 4, 2000,
+           CATEGORY_KERNEL);
+    sample((uint32_t[]){ kernel("handle_softirqs"), kernel("el0t_64_irq_handler"), run }, 3, 4000,
+           CATEGORY_KERNEL);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
+    ck_assert_int_eq(change_set_init(&set, &steps), 0);
+    ck_assert_int_eq(change_set_add(&set, v, CHANGE_FUNCTION), 0);
+    ck_assert_int_eq(change_set_add(&set, v, CHANGE_CATEGORY), 0);
+    ck_assert_double_eq(set.whole[CHANGE_FUNCTION][0], 123);
+    ck_assert_double_eq(set.whole[CHANGE_CATEGORY][0], 123);
+    ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "shop.Main.run"), 123);
+    ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "__schedule"), 20);
+    ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "handle_mm_fault"), 3);
+    ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "handle_softirqs"), -1);
+    ck_assert_double_eq(value_of(&set, CHANGE_CATEGORY, "kernel"), 23);
+    ck_assert_double_eq(set.whole[CHANGE_LOCK][0], 7123 * PERIOD_NS); /* its thread was busy */
+    change_set_deinit(&set);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("changes_add");
+
+    tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
+    tcase_add_test(tc, interrupts_are_not_of_the_service);
+    return suite_run_case("changes_add", tc);
+}
