@@ -9,7 +9,8 @@
  * release; the changes that are claimed each hour are counted. SEED and STEPS in the environment
  * choose the draws, and the steps that a minute is drawn from. BEFORE is the number of minutes
  * before the release, in place of 60. With BLOCK, a minute of such a week is a recorded step as it
- * is, and that many minutes follow one another as they were recorded.
+ * is, and that many minutes follow one another as they were recorded, with HZ samples a second of
+ * CPU time in place of 19.
  */
 #include "base/cleanup.h"
 #include "profile/category.h"
@@ -65,6 +66,7 @@ static struct frame_table *table;
 static uint64_t state;
 static size_t steps_a_minute;
 static size_t minutes_before;
+static unsigned long hz;
 static size_t block; /* minutes that follow one another; 0: each is drawn by itself */
 
 static void must(int r)
@@ -358,7 +360,7 @@ static struct profile *draw_profile(const struct recording *base, const struct r
 
         snprintf(e->name, sizeof(e->name), "%s", EVENT_NAMES[event]);
         snprintf(e->unit, sizeof(e->unit), "nanoseconds");
-        e->period = event == CPU ? NSEC_PER_SEC / RECORDER_HZ : 1;
+        e->period = event == CPU ? NSEC_PER_SEC / hz : 1;
         e->valued = event != CPU;
     }
     must(record_new(table, SAMPLES_MAX, &d.record));
@@ -512,6 +514,7 @@ int main(int argc, char **argv)
     steps_a_minute = from_environment("STEPS", STEPS_A_MINUTE);
     minutes_before = from_environment("BEFORE", 60);
     block = from_environment("BLOCK", 0);
+    hz = from_environment("HZ", RECORDER_HZ);
     state = from_environment("SEED", 1);
     must(frame_table_new(ENTRIES_MAX, STRINGS_BYTES, &table));
     read_recording(argv[4], &base);

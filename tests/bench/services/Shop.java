@@ -55,9 +55,10 @@ public class Shop {
         void handle(Random random) throws Exception;
     }
 
-    /** Requests come to each of the threads by themselves, @pause milliseconds after the last. */
-    static void serve(int threads, int pause, Handler handler) {
+    /** Requests come to each of the threads by themselves, @usual or -Dpause milliseconds after the last. */
+    static void serve(int threads, int usual, Handler handler) {
         ExecutorService pool = named("http-exec-", threads);
+        int pause = Integer.getInteger("pause", usual);
 
         for (int i = 0; i < threads; i++) {
             Random random = new Random(i);
