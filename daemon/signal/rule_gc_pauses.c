@@ -43,6 +43,8 @@ static void look(const struct rule_view *v, struct rule_finding *f)
              share * 100, RULE_WINDOW_S, count,
              ns / fmax(count, 1) / (double)NSEC_PER_SEC * MS_PER_S);
     add_why(n, f);
+    if (!rule_swaps(n))
+        rule_heap_classes(v, "a sample of the heap is", f);
 }
 
 const struct signal_rule rule_gc_pauses = {

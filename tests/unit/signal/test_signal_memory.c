@@ -115,6 +115,7 @@ START_TEST(swap_hides_no_end_that_is_near)
     begin(&m, &w, &p);
     memory = state_of(&w, "memory-limit");
     gc = state_of(&w, "gc-pauses");
+    snprintf(w.heap.text, sizeof(w.heap.text), "93 %% byte[]");
     while (m.s < BEGIN_S + 2 * FIRES_S)
         go_on(&w, &m, SWAPS[_i].make_sick);
     ck_assert(memory->on && gc->on);
@@ -124,6 +125,8 @@ START_TEST(swap_hides_no_end_that_is_near)
     ck_assert_ptr_nonnull(strstr(gc->finding.sentence, SWAPS[_i].swaps
                                                            ? "swapped out, so that pauses are long"
                                                            : "stay in use after collections"));
+    ck_assert(!strstr(gc->finding.sentence, "; a sample of the heap is: 93 % byte[]") ==
+              SWAPS[_i].swaps);
     finish(&w);
 }
 END_TEST
