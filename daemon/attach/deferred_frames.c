@@ -276,6 +276,17 @@ static bool tells_less(const struct deferred *l, uint32_t frame)
     return span_eq_str(frame_table_get_string(l->frames, f->name), "I2C/C2I adapters");
 }
 
+/* Returns whether @memory names another inlined method of the same code than @source, by the loop
+ * around the place. An agent knows only HotSpot's records, and that behind a place in a loop may
+ * belong to the code after the loop (hotspot/leaf/leaf.h). */
+static bool knows_loop(const struct deferred *l, const uint32_t *memory, size_t memory_n,
+                       const uint32_t *source, size_t source_n)
+{
+    return l->source.map && frame_table_get(l->frames, memory[0])->leaf != FRAME_LEAF_RECORDED &&
+           function_of(l, memory[memory_n - 1]) == function_of(l, source[source_n - 1]) &&
+           !same_functions(l, source, source_n, memory, memory_n);
+}
+
 /* Decides the frames of place @n. */
 static size_t decide(struct deferred *l, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
@@ -293,7 +304,10 @@ static size_t decide(struct deferred *l, uint32_t n, uint32_t ret[RECORD_LATER_F
     use = count && (!memory_knows || !stub || (l->source.map && !tells_less(l, ret[0])));
     if (stub && count && frame_table_get(l->frames, ret[0])->kind != FRAME_STUB)
         use = false; /* the address had other code when the agent reported it */
-    if (count && memory_knows && !stub) {
+    if (count && memory_knows && knows_loop(l, memory, p->count, ret, count)) {
+        l->stats.loops++;
+        use = false;
+    } else if (count && memory_knows && !stub) {
         l->stats.both++;
         l->stats.same += same_functions(l, ret, count, memory, p->count);
     }

@@ -45,5 +45,6 @@ void deferred_rebase(struct deferred *l, const struct rebase *b, struct frame_ta
 struct deferred_stats {
     uint32_t both, same; /* places that both sources named; those with equal names */
     uint32_t added;      /* places that only the source named */
+    uint32_t loops;      /* places in loops that memory named otherwise, and rightly */
 };
 struct deferred_stats deferred_stats(const struct deferred *l);

@@ -214,7 +214,8 @@ void capture_add_names(const struct capture *c, struct profile *p)
                          asked_name(c->names.symbols), attachment_way(c->names.attachment));
     n = MIN(n, sizeof(p->symbols) - 1);
     snprintf(p->symbols + n, sizeof(p->symbols) - n,
-             "; %u of %u places agree with memory, %u only it could name", s.same, s.both, s.added);
+             "; %u of %u places agree with memory, %u only it could name, %u in loops by memory",
+             s.same, s.both, s.added, s.loops);
 }
 
 void capture_drop_names(struct captures *captures, struct capture *c)

@@ -163,6 +163,36 @@ START_TEST(both_are_compared)
 END_TEST
 
 /* The interpreter's own code already has a name. */
+/* The agent knows no loops. If the loop around a place says otherwise, that counts, unless memory
+ * means other code. */
+START_TEST(loops_are_memorys)
+{
+    static const struct {
+        enum frame_leaf leaf;
+        const char *outer, *names; /* the compiled method in memory; the names then */
+        uint32_t both, loops;
+    } CASES[] = {
+        { FRAME_LEAF_RECORDED, "f", "a.A.f/1", 1, 0 },
+        { FRAME_LEAF_INFERRED, "f", "b.B.g/3,a.A.f/1", 0, 1 },
+        { FRAME_LEAF_UNSURE, "f", "b.B.g/3,a.A.f/1", 0, 1 },
+        { FRAME_LEAF_INFERRED, "other", "a.A.f/1", 1, 0 },
+    };
+    _cleanup_(code_map_freep) struct code_map *map = agent();
+    struct deferred_source s = { .map = map };
+    struct frame inner = *frame_table_get(table, memory_frame("b.B", "g", FRAME_INLINED));
+    uint32_t frames[2] = { 0, memory_frame("a.A", CASES[_i].outer, FRAME_C2) }, id;
+
+    inner.leaf = (uint8_t)CASES[_i].leaf;
+    ck_assert_int_eq(frame_table_frame(table, &inner, &frames[0]), 0);
+    id = deferred_add(later, WORD(UNWIND_COMPILED, 0x1010), false, frames, 2);
+    deferred_decide(later, &s);
+    ck_assert_str_eq(names_of(id), CASES[_i].names);
+    ck_assert_uint_eq(deferred_stats(later).both, CASES[_i].both);
+    ck_assert_uint_eq(deferred_stats(later).same, 0);
+    ck_assert_uint_eq(deferred_stats(later).loops, CASES[_i].loops);
+}
+END_TEST
+
 START_TEST(the_interpreter_is_let_be)
 {
     uint32_t frame = memory_frame("", "Interpreter", FRAME_STUB),
@@ -298,6 +328,7 @@ int main(void)
     tcase_add_loop_test(tc, who_names_what, 0, 8);
     tcase_add_test(tc, keeps_the_outermost_method);
     tcase_add_test(tc, both_are_compared);
+    tcase_add_loop_test(tc, loops_are_memorys, 0, 4);
     tcase_add_test(tc, the_interpreter_is_let_be);
     tcase_add_test(tc, the_jvms_own_text);
     tcase_add_test(tc, in_a_profile);
