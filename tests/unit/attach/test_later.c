@@ -162,7 +162,6 @@ START_TEST(both_are_compared)
 }
 END_TEST
 
-/* The interpreter's own code already has a name. */
 /* The agent knows no loops. If the loop around a place says otherwise, that counts, unless memory
  * means other code. */
 START_TEST(loops_are_memorys)
@@ -193,6 +192,7 @@ START_TEST(loops_are_memorys)
 }
 END_TEST
 
+/* The interpreter's own code already has a name. */
 START_TEST(the_interpreter_is_let_be)
 {
     uint32_t frame = memory_frame("", "Interpreter", FRAME_STUB),
