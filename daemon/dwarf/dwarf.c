@@ -115,7 +115,7 @@ struct dwarf *dwarf_close(struct dwarf *d)
     for (size_t i = 0; i < DWARF_SECTION_COUNT; i++)
         dwarf_section_deinit(&d->sections[i]);
     dwarf_chunks_clear(&d->chunks);
-    dwarf_abbrevs_deinit(&d->abbrevs);
+    dwarf_abbrevs_clear(&d->abbrevs);
     free(d->units);
     free(d->code);
     free(d->reach);
@@ -136,6 +136,7 @@ struct span dwarf_alt_name(const struct dwarf *d)
 void dwarf_rest(struct dwarf *d)
 {
     dwarf_chunks_clear(&d->chunks);
+    dwarf_abbrevs_clear(&d->abbrevs);
 }
 
 /* The state that zlib keeps for a restart point. */
@@ -143,7 +144,7 @@ void dwarf_rest(struct dwarf *d)
 
 size_t dwarf_bytes(const struct dwarf *d)
 {
-    size_t bytes = sizeof(*d) + d->unit_cap * sizeof(*d->units) +
+    size_t bytes = sizeof(*d) + dwarf_abbrevs_bytes(&d->abbrevs) + d->unit_cap * sizeof(*d->units) +
                    d->code_cap * (sizeof(*d->code) + sizeof(*d->reach));
 
     for (size_t i = 0; i < DWARF_SECTION_COUNT; i++) {

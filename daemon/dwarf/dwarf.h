@@ -21,6 +21,7 @@
 #define DWARF_ORIGINS_MAX 8                      /* steps from an inlined function to its name */
 #define DWARF_ABBREV_MAX_BYTES ((size_t)4 << 20) /* of one unit */
 #define DWARF_ABBREVS_KEPT 64                    /* cached tables; drops the least recently used */
+#define DWARF_ABBREVS_MAX_BYTES ((size_t)16 << 20) /* of all cached tables */
 #define DWARF_NAME_MAX 4096
 #define DWARF_LINES_MAX_BYTES ((size_t)16 << 20) /* of one unit */
 #define DWARF_LINE_FILES_MAX 65536
@@ -76,6 +77,6 @@ void dwarf_set_alt(struct dwarf *d, struct dwarf *alt);
 int dwarf_look_up(struct dwarf *d, const uint64_t *addresses, size_t count, uint64_t cpu_ns,
                   struct dwarf_answers *ret);
 void dwarf_answers_deinit(struct dwarf_answers *a);
-/* Frees the cached chunks. The next look-up reads them again. */
+/* Frees the cached chunks and tables. The next look-up reads them again. */
 void dwarf_rest(struct dwarf *d);
-size_t dwarf_bytes(const struct dwarf *d); /* bytes of memory after dwarf_rest() */
+size_t dwarf_bytes(const struct dwarf *d); /* bytes of memory without the cached chunks */

@@ -6,20 +6,6 @@
 #define ABBREV_FIRST_BYTES ((size_t)16 << 10)
 #define ABBREVS_MAX ((size_t)1 << 18)
 
-/* Makes room at *list for one more element of @size bytes. */
-static bool grow(void **list, size_t count, size_t size)
-{
-    void *more;
-
-    if (count & (count - 1) || (count && count < 64))
-        return count < ABBREVS_MAX;
-    more = reallocarray(*list, MAX(count * 2, (size_t)64), size);
-    if (!more || count >= ABBREVS_MAX)
-        return false;
-    *list = more;
-    return true;
-}
-
 /* Takes the attributes of one abbreviation. */
 static bool take_attributes(struct dwarf_cursor *c, struct dwarf_abbrevs *t, struct dwarf_abbrev *a)
 {
@@ -31,8 +17,8 @@ static bool take_attributes(struct dwarf_cursor *c, struct dwarf_abbrevs *t, str
             return false;
         if (!name && !form)
             return true;
-        if (form > UINT16_MAX ||
-            !grow((void **)&t->attributes, t->attribute_count, sizeof(*t->attributes)))
+        if (form > UINT16_MAX || t->attribute_count == ABBREVS_MAX ||
+            !array_grow(&t->attributes, &t->attribute_cap, t->attribute_count + 1, 64))
             return false;
         t->attributes[t->attribute_count++] =
             (struct dwarf_attribute){ .name = (uint16_t)(name > UINT16_MAX ? 0 : name),
@@ -55,7 +41,8 @@ static bool take_table(struct dwarf_cursor *c, struct dwarf_abbrevs *t, bool *re
         tag = dwarf_take_uleb(c);
         a.tag = (uint16_t)(tag > UINT16_MAX ? 0 : tag);
         a.children = dwarf_take(c, 1);
-        if (!take_attributes(c, t, &a) || !grow((void **)&t->list, t->count, sizeof(*t->list)))
+        if (!take_attributes(c, t, &a) || t->count == ABBREVS_MAX ||
+            !array_grow(&t->list, &t->cap, t->count + 1, 64))
             break;
         t->list[t->count++] = a;
     }
@@ -97,6 +84,41 @@ static bool read_table(struct dwarf *d, uint64_t offset, struct dwarf_abbrevs *t
     return false;
 }
 
+static size_t table_bytes(const struct dwarf_abbrevs *t)
+{
+    return t->cap * sizeof(*t->list) + t->attribute_cap * sizeof(*t->attributes);
+}
+
+size_t dwarf_abbrevs_bytes(const struct dwarf_abbrev_cache *c)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < DWARF_ABBREVS_KEPT; i++)
+        bytes += table_bytes(&c->tables[i]);
+    return bytes;
+}
+
+/* Frees the least recently used tables until the rest has at most DWARF_ABBREVS_MAX_BYTES. One
+ * table has less. */
+static void drop_beyond_limit(struct dwarf_abbrev_cache *c)
+{
+    _Static_assert(DWARF_ABBREVS_MAX_BYTES >
+                       ABBREVS_MAX * (sizeof(struct dwarf_abbrev) + sizeof(struct dwarf_attribute)),
+                   "the limit leaves the newest table");
+
+    while (dwarf_abbrevs_bytes(c) > DWARF_ABBREVS_MAX_BYTES) {
+        struct dwarf_abbrevs *oldest = NULL;
+
+        for (size_t i = 0; i < DWARF_ABBREVS_KEPT; i++) {
+            struct dwarf_abbrevs *t = &c->tables[i];
+
+            if (t->cap && (!oldest || t->used < oldest->used))
+                oldest = t;
+        }
+        table_clear(oldest);
+    }
+}
+
 const struct dwarf_abbrevs *dwarf_abbrevs_get(struct dwarf *d, uint64_t offset)
 {
     struct dwarf_abbrev_cache *cache = &d->abbrevs;
@@ -121,6 +143,7 @@ const struct dwarf_abbrevs *dwarf_abbrevs_get(struct dwarf *d, uint64_t offset)
     oldest->offset = offset;
     /* If the budget was spent, the table may be good: drop it first, so that it is read again. */
     oldest->used = d->chunks.budget.spent ? 0 : ++cache->turn;
+    drop_beyond_limit(cache);
     return oldest->broken || d->chunks.budget.spent ? NULL : oldest;
 }
 
@@ -134,7 +157,7 @@ const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *t, uint
     return lo < t->count && t->list[lo].code == code ? &t->list[lo] : NULL;
 }
 
-void dwarf_abbrevs_deinit(struct dwarf_abbrev_cache *c)
+void dwarf_abbrevs_clear(struct dwarf_abbrev_cache *c)
 {
     for (size_t i = 0; i < DWARF_ABBREVS_KEPT; i++)
         table_clear(&c->tables[i]);

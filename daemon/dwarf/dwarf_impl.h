@@ -142,7 +142,7 @@ struct dwarf_abbrevs {
     uint64_t offset, used;              /* offset in the section; turn of the last use */
     struct dwarf_abbrev *list;          /* owned, sorted by code */
     struct dwarf_attribute *attributes; /* owned */
-    size_t count, attribute_count;
+    size_t count, cap, attribute_count, attribute_cap;
     bool broken;
 };
 
@@ -151,11 +151,12 @@ struct dwarf_abbrev_cache {
     uint64_t turn;
 };
 
-/* Returns the table at @offset; NULL: not readable. Valid until calls for DWARF_ABBREVS_KEPT other
- * tables. */
+/* Returns the table at @offset; NULL: not readable. Valid until the next call. */
 const struct dwarf_abbrevs *dwarf_abbrevs_get(struct dwarf *d, uint64_t offset);
 const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *t, uint64_t code);
-void dwarf_abbrevs_deinit(struct dwarf_abbrev_cache *c);
+size_t dwarf_abbrevs_bytes(const struct dwarf_abbrev_cache *c);
+/* Frees the tables; the cache may be used again. */
+void dwarf_abbrevs_clear(struct dwarf_abbrev_cache *c);
 
 /* ---- dwarf_unit.c ---- */
 

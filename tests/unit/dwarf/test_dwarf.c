@@ -446,6 +446,33 @@ START_TEST(frames_at_an_address)
 }
 END_TEST
 
+#define TABLE_ENTRIES 200000 /* 1.4 MB in the file, 10 MiB when read */
+
+/* Tables that begin at each of the entries overlap, so a small file has many large ones. */
+START_TEST(tables_of_abbreviations_have_a_limit)
+{
+    static const uint8_t ENTRY[] = { 1, DW_TAG_SUBPROGRAM, 0, DW_AT_NAME, DW_FORM_STRING, 0, 0 };
+    static uint8_t bytes[TABLE_ENTRIES * sizeof(ENTRY) + 1];
+    _cleanup_close_ int fd = memfd_create("tables", MFD_CLOEXEC);
+    _cleanup_(dwarf_closep) struct dwarf *d = calloc(1, sizeof(*d));
+
+    for (size_t i = 0; i < TABLE_ENTRIES; i++)
+        memcpy(bytes + i * sizeof(ENTRY), ENTRY, sizeof(ENTRY));
+    ck_assert_int_eq(write(fd, bytes, sizeof(bytes)), (ssize_t)sizeof(bytes));
+    dwarf_section_init(&d->sections[DWARF_ABBREV], &d->chunks, fd, 0, sizeof(bytes), false);
+    dwarf_budget_begin(&d->chunks.budget, 10 * CPU_NS);
+    for (uint64_t i = 0; i < 4; i++) {
+        const struct dwarf_abbrevs *t = dwarf_abbrevs_get(d, i * sizeof(ENTRY));
+
+        ck_assert(t && t->count == TABLE_ENTRIES - i);
+        ck_assert_uint_gt(dwarf_bytes(d), t->count * sizeof(*t->list));
+        ck_assert_uint_le(dwarf_bytes(d), DWARF_ABBREVS_MAX_BYTES + (1 << 20));
+    }
+    dwarf_rest(d);
+    ck_assert_uint_lt(dwarf_bytes(d), 1 << 20);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("dwarf");
@@ -466,6 +493,7 @@ int main(void)
     tcase_add_test(tc, files_without);
     tcase_add_loop_test(tc, broken_units_are_told, 0, 2);
     tcase_add_loop_test(tc, frames_at_an_address, 0, 2);
+    tcase_add_test(tc, tables_of_abbreviations_have_a_limit);
     tcase_set_timeout(tc, 120);
     failed = suite_run_case("dwarf", tc);
     run((const char *[]){ "rm", "-rf", dir, NULL }, -1, -1);
