@@ -15,6 +15,10 @@ int codecache_open(struct hotspot_vm *vm);
 /* Gets the used block that holds @pc: its CodeBlob and the first address behind the block. Returns
  * 0, -ENOENT or -errno. */
 int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint64_t *ret_end);
+/* Gets the start of the block of heap @h, used or free, that holds @pc. Return: 0; -ENOENT: no
+ * block was ever there, or it was the last; -errno. */
+int codecache_start(struct hotspot_vm *vm, const struct code_heap *h, uint64_t pc,
+                    uint64_t *ret_block);
 /* Reads the header of block @block of heap @h. Return: 0 with *ret_end (the first address behind
  * the block) and *ret_used; -EBADMSG; -errno. */
 int codecache_header(struct hotspot_vm *vm, const struct code_heap *h, uint64_t block,

@@ -228,6 +228,16 @@ static int see_code(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_t
     return r;
 }
 
+/* Moves *at to the start of the block there. Since the last turn the VM may have merged it with the
+ * block before, or have freed the last blocks. 0 or -errno. */
+static int resume(struct hotspot_vm *vm, const struct code_heap *h, uint64_t *at)
+{
+    int r = *at && *at < h->high ? codecache_start(vm, h, *at, at) : 0;
+
+    *at = r == -ENOENT ? h->high : *at ? *at : h->low;
+    return r == -ENOENT ? 0 : r;
+}
+
 int hotspot_vm_codes(struct hotspot_vm *vm, struct hotspot_codes_at *at, hotspot_code_fn fn,
                      void *cookie)
 {
@@ -242,8 +252,8 @@ int hotspot_vm_codes(struct hotspot_vm *vm, struct hotspot_codes_at *at, hotspot
     for (; at->heap < vm->code.heap_count; at->heap++, at->block = 0) {
         const struct code_heap *h = &vm->code.heaps[at->heap];
 
-        at->block = at->block ? at->block : h->low;
-        r = codecache_walk(vm, h, &at->block, CODES_MAX, see_code, &codes);
+        r = resume(vm, h, &at->block)
+                ?: codecache_walk(vm, h, &at->block, CODES_MAX, see_code, &codes);
         if (r != 0)
             return r;
     }

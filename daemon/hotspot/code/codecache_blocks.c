@@ -41,31 +41,37 @@ int codecache_header(struct hotspot_vm *vm, const struct code_heap *h, uint64_t 
     return 0;
 }
 
-int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint64_t *ret_end)
+int codecache_start(struct hotspot_vm *vm, const struct code_heap *h, uint64_t pc,
+                    uint64_t *ret_block)
 {
-    const struct code_heap *h = codecache_heap(vm, pc);
-    uint64_t segment, block, end;
-    bool used;
-    int r;
+    uint64_t segment = (pc - h->low) >> h->log2_segment;
 
-    if (!h)
-        return -ENOENT;
-    segment = (pc - h->low) >> h->log2_segment;
-    for (unsigned hop = 0;; hop++) {
+    for (unsigned hop = 0; hop < CODE_HOPS_MAX; hop++) {
         uint64_t tag;
+        int r = memory_number(&vm->memory, h->segmap + segment, 1, &tag);
 
-        if (hop == CODE_HOPS_MAX)
-            return -ENOENT;
-        r = memory_number(&vm->memory, h->segmap + segment, 1, &tag);
         if (r < 0)
             return r;
         if (tag == SEGMENT_FREE || tag > segment)
             return -ENOENT;
-        if (tag == 0)
-            break;
+        if (tag == 0) {
+            *ret_block = h->low + (segment << h->log2_segment);
+            return 0;
+        }
         segment -= tag;
     }
-    block = h->low + (segment << h->log2_segment);
+    return -ENOENT;
+}
+
+int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint64_t *ret_end)
+{
+    const struct code_heap *h = codecache_heap(vm, pc);
+    uint64_t block, end;
+    bool used;
+    int r = h ? codecache_start(vm, h, pc, &block) : -ENOENT;
+
+    if (r < 0)
+        return r;
     r = codecache_header(vm, h, block, &end, &used);
     if (r < 0)
         return r;

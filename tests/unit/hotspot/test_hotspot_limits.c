@@ -158,6 +158,7 @@ END_TEST
 #define BLOB_BYTES (HEAD_BYTES + CODE_BYTES + 8)
 
 static bool ascending;
+static uint8_t second_tag; /* of the segment map, for the second segment */
 
 static struct {
     uint64_t segments, used; /* of the block */
@@ -198,6 +199,8 @@ static uint8_t byte_at(uint64_t at)
 {
     if (at - CODE < sizeof(head))
         return ((const uint8_t *)&head)[at - CODE];
+    if (at == SEGMENTS + 1)
+        return second_tag;
     if (at - RECORDS < RECORD_COUNT * RECORD_BYTES)
         return record_byte(at - RECORDS);
     if (at - SCOPES < SCOPES_SIZE) /* the caller's scope, the first method, bci 0 */
@@ -300,7 +303,8 @@ static int count_code(void *cookie, const struct hotspot_code *code)
     return 0;
 }
 
-/* A walk ends at its time, and goes on where it ended. */
+/* A walk ends at its time, and goes on where it ended. If that is no block any more, it goes on
+ * with the block that took its place. */
 START_TEST(a_walk_goes_on)
 {
     struct hotspot_vm *vm = vm_of_records();
@@ -315,6 +319,16 @@ START_TEST(a_walk_goes_on)
     ck_assert_uint_eq(at.block, CODE + 128);
     ck_assert_int_eq(hotspot_vm_codes(vm, &at, count_code, &count), 0);
     ck_assert_int_eq(count, 1);
+
+    at = (struct hotspot_codes_at){ .until_ns = 1 };
+    ck_assert_int_eq(hotspot_vm_codes(vm, &at, count_code, &count), -EINPROGRESS);
+    ck_assert_int_eq(count, 2);
+    head.segments = 2;
+    second_tag = 1;
+    at.until_ns = 0;
+    ck_assert_int_eq(hotspot_vm_codes(vm, &at, count_code, &count), 1);
+    ck_assert_int_eq(count, 3);
+    second_tag = 0;
     hotspot_vm_close(vm);
 }
 END_TEST
