@@ -124,6 +124,7 @@ json_t *running_json(struct capture *c)
         .events = c->meta.events,
         .event_count = c->meta.event_count,
         .samples = capture_sample_count(c),
+        .lost = lost_samples(&c->lost),
     };
 
     profile_event_names(&c->meta, names);

@@ -118,6 +118,7 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
         return -EBUSY;
     }
     meta.end_ns = MIN(now, c->end_ns);
+    meta.lost = lost_samples(&c->lost);
     meta.by_process = meta.by_process || capture_has_several_processes(c);
     r = capture_make_profile(c, &meta, ret);
     if (r < 0 || !reset)
@@ -128,6 +129,7 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
     record_free(c->record);
     c->record = fresh;
     capture_defer_names(c);
+    c->lost = (struct lost){ .hidden_before = captures_hidden(captures) };
     c->meta.start_ns = now;
     c->meta.start_realtime_ns = clock_realtime_ns();
     capture_forget_members(c);

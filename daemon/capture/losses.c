@@ -7,6 +7,11 @@
 
 #define LOSSES_EVERY_NS NSEC_PER_SEC
 
+uint64_t lost_samples(const struct lost *l)
+{
+    return (uint64_t)(l->unread + 0.5) + (uint64_t)(l->costly + 0.5) + l->unplaced;
+}
+
 /* Returns whether losses that happen now count for @c. */
 static bool counts_losses(const struct capture *c)
 {

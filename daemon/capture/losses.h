@@ -15,10 +15,13 @@ struct captures;
 
 /* The losses of a capture. */
 struct lost {
-    double unread, costly;  /* number of samples of unknown processes */
-    uint64_t unplaced;      /* ticks in processes that flamed cannot see, when the capture began */
+    double unread, costly;  /* its share of the samples that were not read, or not taken */
+    uint64_t unplaced;      /* samples of unknown processes */
     uint64_t hidden_before; /* ticks in processes that flamed cannot see, when it began */
 };
+
+/* Returns the number of samples in @l. */
+uint64_t lost_samples(const struct lost *l);
 
 /* Takes the losses from the broker and adds them to the running captures. Call this when a capture
  * begins and when one ends. */

@@ -29,7 +29,7 @@ static void capture_warn_lost(struct capture *c)
 {
     uint64_t unread = (uint64_t)(c->lost.unread + 0.5), costly = (uint64_t)(c->lost.costly + 0.5);
 
-    c->meta.lost = unread + costly + c->lost.unplaced;
+    c->meta.lost = lost_samples(&c->lost);
     if (c->lost.unplaced)
         record_warn(c->record,
                     "%llu samples of the whole machine were lost because they came faster than "

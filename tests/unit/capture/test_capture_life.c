@@ -65,6 +65,31 @@ START_TEST(samples_before_and_after_it_are_not)
 }
 END_TEST
 
+/* A view of a running capture has the losses so far. After a reset it begins anew. */
+START_TEST(a_view_has_the_losses_of_its_window)
+{
+    const uint64_t lost[] = { 5, 5, 7 };
+    const bool reset[] = { false, true, false };
+
+    rig_begin(&rig, "cpu", PERIOD);
+    rig.captures.running->lost.unread = 4;
+    rig.captures.running->lost.unplaced = 1;
+    for (size_t i = 0; i < ARRAY_SIZE(lost); i++) {
+        struct profile *view = NULL;
+
+        ck_assert_int_eq(
+            captures_snapshot(&rig.captures, rig.captures.running, reset[i], &view, NULL), 0);
+        ck_assert_uint_eq(view->lost, lost[i]);
+        profile_unref(view);
+        if (reset[i])
+            rig.captures.running->lost.costly += 7;
+    }
+    end(/* keep= */ true);
+    rig_finish(&rig);
+    ck_assert_uint_eq(rig.end.profile->lost, 7);
+}
+END_TEST
+
 START_TEST(a_cancelled_one_has_no_profile)
 {
     rig_begin(&rig, "cpu", PERIOD);
@@ -435,6 +460,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, samples_of_its_process_are_in_its_profile);
     tcase_add_test(tc, samples_before_and_after_it_are_not);
+    tcase_add_test(tc, a_view_has_the_losses_of_its_window);
     tcase_add_test(tc, a_cancelled_one_has_no_profile);
     tcase_add_test(tc, one_that_lasts_ends_by_itself);
     tcase_add_test(tc, two_of_one_rate_share_a_set);
