@@ -112,8 +112,8 @@ ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct spa
         r = intern_add(s->names[kind], name, &id);
     else
         r = -ENOSPC;
-    if (r == 0 && id <= SERIES_MAX[kind])
-        r = add_series(s, kind, name);
+    if (r == 0) /* a name without a series, for want of memory, keeps its id */
+        r = id <= SERIES_MAX[kind] ? add_series(s, kind, name) : -ENOSPC;
     if (r < 0) {
         s->left_out[kind] += r == -ENOSPC;
         return r;

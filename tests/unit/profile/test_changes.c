@@ -446,6 +446,31 @@ START_TEST(too_many_series)
 }
 END_TEST
 
+/* A name that is known from a try without memory takes no place of another series. */
+START_TEST(a_name_without_a_series)
+{
+    struct change_steps m = {
+        .b_ns = MANY * MINUTE_NS, .step_ns = MINUTE_NS, .a = MANY, .b = MANY
+    };
+    struct change_set s;
+    char name[32];
+    uint32_t id;
+
+    ck_assert_int_eq(change_set_init(&s, &m), 0);
+    ck_assert_int_eq(intern_add(s.names[CHANGE_FUNCTION], SPAN("failed"), &id), 0);
+    for (int i = 0; i < CHANGES_FUNCTIONS_MAX - 1; i++) {
+        snprintf(name, sizeof(name), "f%d", i);
+        ck_assert_int_eq((int)change_set_put(&s, CHANGE_FUNCTION, span_of(name)), i);
+    }
+    ck_assert_int_eq((int)change_set_put(&s, CHANGE_FUNCTION, SPAN("last")), -ENOSPC);
+    ck_assert_uint_eq(s.left_out[CHANGE_FUNCTION], 1);
+    ck_assert_int_eq((int)change_set_put(&s, CHANGE_FUNCTION, SPAN("failed")),
+                     CHANGES_FUNCTIONS_MAX - 1);
+    ck_assert_int_eq((int)change_set_put(&s, CHANGE_FUNCTION, SPAN("f7")), 7);
+    change_set_deinit(&s);
+}
+END_TEST
+
 /* Of a service, "handle" drifts by a small share of itself, "sort" by a seventh, and "rule" is new.
  * "rule" comes first, and drifts are not listed. Waits of unknown kind come last. */
 START_TEST(what_is_new_comes_first)
@@ -600,6 +625,7 @@ int main(void)
     tcase_add_test(tc, what_one_side_has_alone_is_not_compared);
     tcase_add_test(tc, minutes_without_samples_do_not_count);
     tcase_add_test(tc, too_many_series);
+    tcase_add_test(tc, a_name_without_a_series);
     tcase_add_test(tc, allocation_grows);
     tcase_add_test(tc, allocation_that_is_recorded_in_part_is_known);
     tcase_add_test(tc, weeks_without_change);
