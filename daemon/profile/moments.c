@@ -123,6 +123,8 @@ static uint64_t weigh(const struct weighing *w, const struct profile *p,
 static void drop_sample(struct profile *p, const struct profile_sample *s)
 {
     p->total -= s->count;
+    if (s->context)
+        p->context_states[p->contexts[s->context].state] -= s->count;
     if (s->flags & PROFILE_SAMPLE_UNKNOWN)
         p->unknown -= s->count;
     if (s->flags & PROFILE_SAMPLE_CUT) {

@@ -128,6 +128,33 @@ START_TEST(samples_share_the_time)
 }
 END_TEST
 
+/* The count of samples with requests leaves out dropped samples, as the total does. */
+START_TEST(requests_of_dropped_samples_do_not_count)
+{
+    struct profile_context c = { .state = PROFILE_CONTEXT_NO_REQUEST };
+    struct built b;
+    struct profile *p;
+
+    build(&b);
+    for (uint64_t at = 99; at <= 101; at++) { /* one before the safepoint, two in it */
+        struct profile_sample s = {
+            .time_ns = START + at, .thread = b.threads[0], .count = 3, .event = LATE, .value = 1000
+        };
+        uint32_t id = 0;
+
+        ck_assert_int_eq(record_context(b.record, b.threads[0], &c, SPAN_NULL, 0, &id), 0);
+        s.context = id;
+        ck_assert_int_eq(record_sample(b.record, &s, &b.frame, 1), 0);
+    }
+    safepoint(&b, 0, 100, 10000, 50000);
+    p = finish(&b);
+    ck_assert_uint_eq(p->total, 6);
+    ck_assert_uint_eq(p->context_states[PROFILE_CONTEXT_NO_REQUEST], 6);
+    profile_unref(p);
+    end(&b);
+}
+END_TEST
+
 START_TEST(too_many_moments_are_counted)
 {
     struct profile_moment m = { .start_ns = START, .end_ns = START };
@@ -271,6 +298,7 @@ int main(void)
     TCase *tc = tcase_create("safepoints");
 
     tcase_add_test(tc, samples_share_the_time);
+    tcase_add_test(tc, requests_of_dropped_samples_do_not_count);
     tcase_add_test(tc, too_many_moments_are_counted);
     tcase_add_test(tc, the_store_keeps_them);
     tcase_add_test(tc, who_did_it_is_kept);
