@@ -90,17 +90,18 @@ static __always_inline bool is_sample(struct bpf_perf_event_data *ctx, struct sc
     return true;
 }
 
-/* Handles an event of set @set, below STACK_SETS_MAX. @event: true if @ctx belongs to a perf
- * event. */
-static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set)
+/* Handles an event of the set of @cookie. @event: true if @ctx belongs to a perf event. */
+static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u64 cookie)
 {
     __u64 ids = bpf_get_current_pid_tgid(), now_ns, took_ns;
-    __u32 zero = 0;
+    __u32 zero = 0, set = PICK_COOKIE_SET(cookie);
     __u32 host_pid = ids >> 32, host_tid = (__u32)ids;
     struct task_struct *task;
     struct scratch *s;
 
     count(STACK_RUNS, 1);
+    if (rates[set].start != PICK_COOKIE_START(cookie)) /* an old link, still to be taken away */
+        return 0;
     if (!host_pid) /* the idle task; kernels that can stop its ticks do */
         return 0;
     task = (struct task_struct *)bpf_get_current_task_btf();
@@ -142,8 +143,7 @@ static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set
 SEC("perf_event")
 int cpu_tick(struct bpf_perf_event_data *ctx)
 {
-    return tick(ctx, /* event= */ true, INTERRUPTED_KERNEL(ctx),
-                bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1));
+    return tick(ctx, /* event= */ true, INTERRUPTED_KERNEL(ctx), bpf_get_attach_cookie(ctx));
 }
 
 /* The kernel has one guard for this program and cpu_tick, so neither runs inside the other. Must
@@ -151,7 +151,6 @@ int cpu_tick(struct bpf_perf_event_data *ctx)
 SEC("tracepoint")
 int point_tick(void *ctx)
 {
-    tick(ctx, /* event= */ false, /* in_kernel= */ true,
-         bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1));
+    tick(ctx, /* event= */ false, /* in_kernel= */ true, bpf_get_attach_cookie(ctx));
     return 1;
 }

@@ -14,3 +14,9 @@ struct pick_rate {
                           * none */
     SAMPLE_U64 start;    /* number of the set's start: a new one resets the program's state */
 };
+
+/* Returns the cookie of a link for set @set, from its start number @start on. After the set ends,
+ * the kernel may call an old link for some seconds, while the number of the set is in use again. */
+#define PICK_COOKIE(set, start) ((SAMPLE_U64)(start)*STACK_SETS_MAX + (set))
+#define PICK_COOKIE_SET(cookie) ((cookie) % STACK_SETS_MAX)
+#define PICK_COOKIE_START(cookie) ((cookie) / STACK_SETS_MAX)

@@ -46,9 +46,10 @@ struct sampler_program {
     /* Stops set @set. NULL: the set ends with the kernel's events. */
     void (*stop)(void *p, uint32_t set);
     /* Returns the program that the kernel's event on each processor calls (PERF_TYPE of
-     * events.def), with the number of the set as its cookie. NULL: no event of this program has
-     * one. */
+     * events.def). NULL: no event of this program has one. */
     struct bpf_program *(*tick)(void *p);
+    /* Returns the cookie of these calls for set @set, which has begun. NULL: the set's number. */
+    uint64_t (*cookie)(const void *p, uint32_t set);
     /* Passes on a change by sampler_filter_process(); @before: the sets that wanted @pid. NULL: the
      * map of filters is enough. */
     void (*filter_process)(void *p, int32_t pid, uint32_t before, uint32_t sets);

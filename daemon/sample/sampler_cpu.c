@@ -79,6 +79,11 @@ static struct bpf_program *point_tick(void *p)
     return ((struct cpu_bpf *)p)->progs.point_tick;
 }
 
+static uint64_t cookie(const void *p, uint32_t set)
+{
+    return PICK_COOKIE(set, ((const struct cpu_bpf *)p)->bss->rates[set].start);
+}
+
 static struct sampler_memory memory(const void *p)
 {
     return SAMPLER_MEMORY((const struct cpu_bpf *)p);
@@ -88,6 +93,7 @@ const struct sampler_program sampler_program_cpu = {
     .free = free_skel,
     .start = start_events,
     .tick = cpu_tick,
+    .cookie = cookie,
     .memory = memory,
 };
 
@@ -96,5 +102,6 @@ const struct sampler_program sampler_program_points = {
     .free = free_skel,
     .start = start_points,
     .tick = point_tick,
+    .cookie = cookie,
     .memory = memory,
 };

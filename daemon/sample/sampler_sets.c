@@ -21,6 +21,7 @@ struct armed {
     int program;            /* fd of the program, owned; -1: none */
     struct perf_home *perf; /* used if there is no program; borrowed */
     uint32_t no;            /* number of the set */
+    uint64_t cookie;        /* of the links */
     struct sampler_event event;
     uint64_t period;
     struct cpu_link *links; /* owned, [count], ordered by CPU; NULL: none */
@@ -36,7 +37,7 @@ static void disarm(struct cpu_link *l)
 /* Arms one CPU. 0; -ENODEV when it went offline; -errno. */
 static int cpu_arm(const struct armed *a, uint32_t cpu, struct cpu_link *ret, struct error *err)
 {
-    LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = a->no);
+    LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = a->cookie);
     uint64_t period = sampler_period_on(&a->event, cpu, a->period);
     _cleanup_close_ int event = a->perf
                                     ? perf_home_open(a->perf, &a->event, cpu, a->no, period, err)
@@ -146,17 +147,22 @@ static int set_arm(struct sampler *s, uint32_t no)
 {
     static const struct hook_worker AT_ONCE = { 0 };
     struct sampler_set *set = &s->sets[no];
-    enum event_program program = set->event.program;
+    const struct sampler_program *type = sampler_program(set->event.program);
+    void *loaded = s->loaded[set->event.program];
     struct armed *a = calloc(1, sizeof(*a));
 
     if (!a)
         return -ENOMEM;
     *a = (struct armed){
-        .program = -1, .perf = s->perf, .no = no, .event = set->event, .period = set->period
+        .program = -1,
+        .perf = s->perf,
+        .no = no,
+        .cookie = !s->perf && type->cookie ? type->cookie(loaded, no) : no,
+        .event = set->event,
+        .period = set->period,
     };
     if (!s->perf)
-        a->program = fcntl(bpf_program__fd(sampler_program(program)->tick(s->loaded[program])),
-                           F_DUPFD_CLOEXEC, 0);
+        a->program = fcntl(bpf_program__fd(type->tick(loaded)), F_DUPFD_CLOEXEC, 0);
     if (!s->perf && a->program < 0) {
         free(a);
         return -errno;

@@ -141,6 +141,49 @@ START_TEST(periods_of_processors)
 }
 END_TEST
 
+static struct hook *held; /* a hook that is still to be taken out */
+static bool holds;
+
+/* Implements hook_worker.give. */
+static void hold_hook(void *ctx, struct hook *h)
+{
+    (void)ctx;
+    if (holds)
+        held = h;
+    else
+        hook_work(h);
+}
+
+/* The link of a set that was stopped is there for a while. It makes no sample of the next event
+ * with the same number. */
+static void see_late_link(const struct sampler_event *event, pid_t caller, int tell, int hear)
+{
+    struct sampler_event other;
+    uint32_t first, next;
+    char c = 'x';
+
+    ck_assert_int_eq(
+        sampler_describe(EVENT_KINDS_ALL, SPAN("syscalls:sys_enter_getpgid"), -1, &other, &err), 0);
+    sampler_hook_by(sampler, (struct hook_worker){ .give = hold_hook });
+    ck_assert_int_eq(sampler_start_event(sampler, event, 1, &first, &err), 0);
+    holds = true;
+    ck_assert_int_eq(sampler_stop(sampler, first), 0);
+    ck_assert_ptr_nonnull(held);
+    holds = false;
+    ck_assert_int_eq(sampler_start_event(sampler, &other, 1, &next, &err), 0);
+    ck_assert_uint_eq(next, first);
+    ck_assert_int_eq(sampler_filter_process(sampler, caller, 1U << next), 0);
+    ck_assert_int_eq(write(tell, &c, 1), 1);
+    ck_assert_int_eq(read(hear, &c, 1), 1);
+    memset(&got, 0, sizeof(got));
+    got.pid = (uint32_t)caller;
+    drain();
+    ck_assert_uint_eq(got.weight[next], 0);
+    hook_work(held);
+    ck_assert_int_eq(sampler_stop(sampler, next), 0);
+    sampler_hook_by(sampler, (struct hook_worker){ 0 });
+}
+
 /* Every hit of the wanted process, and none of another's; at an interval as many by value. */
 START_TEST(tracepoints)
 {
@@ -196,6 +239,8 @@ START_TEST(tracepoints)
         ck_assert_uint_ge(got.weight[tenth], 100 - 2);
         ck_assert_uint_le(got.weight[tenth], 100 + 2);
         ck_assert_uint_eq(got.others, 0);
+        ck_assert_int_eq(sampler_stop(sampler, tenth), 0);
+        see_late_link(&event, caller, tell, hear);
     }
     kill(caller, SIGKILL);
     kill(other, SIGKILL);
