@@ -213,14 +213,21 @@ static __always_inline void follow(struct task_struct *task, struct alloc_scratc
                                    __u32 set, __u32 block, __u64 value)
 {
     struct alloc_block key = { .address = address, .host_pid = host_pid, .set = set };
+    __u32 *earlier, ended;
 
     if (has_room(m) && !bpf_map_update_elem(&live_blocks, &key, &block, BPF_NOEXIST)) {
         count_blocks(m, 1);
         return;
     }
     /* The table is full, or an earlier block at the address was freed unseen: replace that one. */
-    if (bpf_map_update_elem(&live_blocks, &key, &block, BPF_EXIST))
-        write_end(task, as, host_pid, set, block, value);
+    earlier = bpf_map_lookup_elem(&live_blocks, &key);
+    ended = earlier ? *earlier : 0;
+    if (!bpf_map_update_elem(&live_blocks, &key, &block, BPF_EXIST))
+        value = 0;
+    else
+        ended = block;
+    if (ended)
+        write_end(task, as, host_pid, set, ended, value);
 }
 
 /* Stops tracking the block of @key, if it is tracked. */
