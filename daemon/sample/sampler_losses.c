@@ -21,8 +21,11 @@ int sampler_take_losses(struct sampler *s, struct loss *ret, size_t *ret_count)
         n = LOSSES_MAX - got;
         r = bpf_map_lookup_and_delete_batch(map, got ? &cursor : NULL, &cursor, keys + got,
                                             counts + got, &n, NULL);
-        if (r < 0 && r != -ENOENT) /* -ENOENT: that was the last batch */
-            return r;
+        if (r < 0 && r != -ENOENT) { /* -ENOENT: that was the last batch */
+            if (!got)
+                return r;
+            break; /* earlier batches are no longer in the map */
+        }
         got += n;
     }
     for (uint32_t i = 0; i < got; i++)
