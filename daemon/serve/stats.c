@@ -105,7 +105,7 @@ void stats_write(const struct answer_counts *c, const struct serve_stats *s, str
     write_quotas(s, out);
     write_one(out, "flamed_http_connections_evicted_total", "counter",
               "Connections that were idle, or did not read their answer, cut off to make room for "
-              "newer ones.",
+              "newer ones or for other answers.",
               s->evicted);
     write_one(out, "flamed_http_connections_timed_out_total", "counter",
               "Connections that took too long to send a request or to read its answer.",
