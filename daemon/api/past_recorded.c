@@ -2,6 +2,7 @@
 /* The flight recorder's part of the past, and times of requests as the recorder keeps them. */
 #include "api/past_impl.h"
 #include "base/list.h"
+#include "base/text.h"
 #include "event/events.h"
 
 uint64_t past_realtime_offset_ns(void)
@@ -49,6 +50,7 @@ void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, st
             n += (size_t)snprintf(ret->target + n, sizeof(ret->target) - n, "%s%s %.50s",
                                   n ? ", " : "", words[i].key, words[i].value);
     }
+    text_clean_into(span_of(ret->target), ret->target, sizeof(ret->target));
 }
 
 /* Warns if more than 1 % of the waiting time has cut stacks. */

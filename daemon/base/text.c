@@ -160,6 +160,16 @@ char *text_clean_into(struct span in, char *field, size_t size)
     return span_copy(buf_span(&clean), field, size);
 }
 
+char *text_clean_owned(char *text)
+{
+    struct span in = span_of(text);
+    _cleanup_buf_ struct buf clean = BUF_UPTO(3 * in.n + 1); /* a byte becomes at most U+FFFD */
+
+    text_clean(in, TEXT_UTF8, 3 * in.n, &clean);
+    free(text);
+    return text ? buf_take(&clean, NULL) : NULL;
+}
+
 bool text_is_utf8(struct span s)
 {
     while (s.n) {

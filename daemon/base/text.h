@@ -25,6 +25,9 @@ void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, s
 /* Copies @in, cleaned as UTF-8, into @field of @size bytes, including a NUL. Returns @field. */
 char *text_clean_into(struct span in, char *field, size_t size);
 
+/* Cleans @text as UTF-8 and frees it. Returns owned; NULL: @text is NULL, or no memory. */
+char *text_clean_owned(char *text);
+
 /* Appends @n units of UTF-16 (of Latin-1 unless @wide) at @p, in the JVM's modified UTF-8. */
 void text_add_utf16(struct buf *out, const uint8_t *p, size_t n, bool wide);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names a selector, and checks whether it matches a process now. If not, writes the sentence for
  * users. */
+#include "base/text.h"
 #include "capture/nearest.h"
 #include "capture/process_selector_impl.h"
 
@@ -40,7 +41,7 @@ void target_viewer_name(const struct viewer *v, char *buf, size_t size)
     append(buf, size, "who sees %s", text.error ? "{...}" : text.p);
 }
 
-void target_describe(const struct target *t, struct discover *d, char *buf, size_t size)
+static void describe(const struct target *t, struct discover *d, char *buf, size_t size)
 {
     const char *sep = "";
     char who[160];
@@ -90,6 +91,12 @@ void target_describe(const struct target *t, struct discover *d, char *buf, size
     }
     if (t->matchers)
         append_matchers(t, buf, size, sep);
+}
+
+void target_describe(const struct target *t, struct discover *d, char *buf, size_t size)
+{
+    describe(t, d, buf, size);
+    text_clean_into(span_of(buf), buf, size); /* a name may be cut inside a character */
 }
 
 /* ---- the sentence if nothing matches ---- */

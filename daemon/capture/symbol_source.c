@@ -6,6 +6,7 @@
  */
 #include "attach/attachment.h"
 #include "attach/preflight_facts.h"
+#include "base/text.h"
 #include "capture/capture_impl.h"
 #include "proc/stall_readers.h"
 
@@ -35,6 +36,7 @@ static void fall_back(struct capture *c, uint32_t mode, const char *reason, cons
                     reason, remedy[0] ? "; " : "", remedy);
     snprintf(c->meta.symbols, sizeof(c->meta.symbols), "%s: %s could not be used: %.180s",
              c->names.nameless ? "none" : "memory", source, reason);
+    text_clean_into(span_of(c->meta.symbols), c->meta.symbols, sizeof(c->meta.symbols));
 }
 
 /* Implements record_later_fn. Numbers from LATER_PLACES_MAX on stand for inlined frames. */
@@ -236,4 +238,5 @@ void capture_note_symbols(struct capture *c, const struct process *p)
         snprintf(to, size, "none: %.200s", p->reason);
     else if (p && p->jvm == JVM_READY)
         snprintf(to, size, "memory: names are read from the JVM's own memory, nothing is injected");
+    text_clean_into(span_of(to), to, size); /* the reason may be cut inside a character */
 }

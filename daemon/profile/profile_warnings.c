@@ -20,7 +20,8 @@ void profile_warn(struct profile *p, const char *fmt, ...)
     va_start(ap, fmt);
     n = vasprintf(&text, fmt, ap);
     va_end(ap);
-    if (n >= 0)
+    text = n >= 0 ? text_clean_owned(text) : NULL;
+    if (text)
         p->warnings[p->warning_count++] = text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/fnv1a.h"
 #include "base/memory_guard.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 
@@ -426,7 +427,8 @@ static char *new_warning(const struct record *r, const char *fmt, va_list ap)
 
     if (vasprintf(&text, fmt, ap) < 0)
         return NULL;
-    for (size_t i = 0; i < r->warning_count; i++) {
+    text = text_clean_owned(text);
+    for (size_t i = 0; text && i < r->warning_count; i++) {
         if (strcmp(r->warnings[i], text) == 0) {
             free(text);
             return NULL;

@@ -3,6 +3,7 @@
  * latest facts of a process decide whether it is selected. */
 #include "api/api_impl.h"
 #include "api/past_impl.h"
+#include "base/text.h"
 #include "history_fixture.h"
 
 #include <sys/eventfd.h>
@@ -281,6 +282,21 @@ END_TEST
 
 /* A process of the recorder is charged to its owner, not to its container: several owners have
  * none. */
+/* A name that does not fit is cut between characters. */
+START_TEST(the_words_are_valid_utf8)
+{
+#define FIVE "\u00e9\u00e9\u00e9\u00e9\u00e9"
+    const struct target_selector t = { .viewer = &VIEWER_WHOLE,
+                                       .service = "1" FIVE FIVE FIVE FIVE FIVE FIVE };
+    struct past_filter filter = { .t = &t };
+    struct profile meta;
+
+    past_meta(&filter, 0, 1, &meta);
+    ck_assert_msg(text_is_utf8(span_of(meta.target)), "%s", meta.target);
+    ck_assert_ptr_eq(strstr(meta.target, "service 1" FIVE), meta.target);
+}
+END_TEST
+
 START_TEST(recorded_names_that_are_slow_to_match)
 {
     const struct target_selector t = { .viewer = &VIEWER_WHOLE, .jvm = "order.*service|shop" };
@@ -383,5 +399,6 @@ int main(void)
     tcase_add_test(tc, recorded_names_that_are_slow_to_match);
     tcase_add_test(tc, a_pid_over_a_restart_of_flamed);
     tcase_add_test(tc, a_stored_launcher);
+    tcase_add_test(tc, the_words_are_valid_utf8);
     return run_store_tests("past_recorded", tc);
 }

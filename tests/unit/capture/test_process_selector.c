@@ -3,6 +3,7 @@
 #include "suite.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "capture/process_selector.h"
 #include "profile/match.h"
 #include "request/matcher.h"
@@ -158,6 +159,22 @@ START_TEST(a_spent_pattern_takes_fewer_steps)
 }
 END_TEST
 
+/* A name that does not fit is cut between characters, at each length of what precedes it. */
+START_TEST(the_words_are_valid_utf8)
+{
+    char name[201] = "", words[256];
+    struct target_selector s = { .viewer = &VIEWER_WHOLE, .jvm = name, .pod = &"pod"[_i] };
+    _cleanup_(target_freep) struct target *t = NULL;
+
+    for (size_t i = 0; i + 2 < sizeof(name); i += 2)
+        memcpy(name + i, "\xc3\xa9", 2);
+    ck_assert_int_eq(target_new(&s, &t, NULL), 0);
+    target_describe(t, NULL, words, 64);
+    ck_assert_msg(text_is_utf8(span_of(words)), "%s", words);
+    ck_assert_ptr_nonnull(strstr(words, "\xc3\xa9\xc3\xa9"));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("process_selector");
@@ -168,5 +185,6 @@ int main(void)
     tcase_add_test(tc, an_owner_spends_its_own_share);
     tcase_add_loop_test(tc, matchers_are_told_of, 0, 2);
     tcase_add_test(tc, a_spent_pattern_takes_fewer_steps);
+    tcase_add_loop_test(tc, the_words_are_valid_utf8, 0, 2);
     return suite_run_case("process_selector", tc);
 }

@@ -50,6 +50,24 @@ START_TEST(thins_at_the_limit_and_says_so)
 }
 END_TEST
 
+/* A warning may cut a foreign name inside a character. */
+START_TEST(warnings_are_valid_utf8)
+{
+    struct profile *p = NULL;
+
+    record_warn(rec, "process (%.4s) ended", "Caf\u00e9");
+    record_warn_process(rec, "process (%.5s) ended", "Caf\u00e9");
+    record_warn(rec, "process (%.4s) ended", "Caf\u00e9"); /* the same again */
+    ck_assert_int_eq(record_finish(rec, &(struct profile){ 0 }, &p), 0);
+    ck_assert_uint_eq(p->warning_count, 2);
+    ck_assert_str_eq(p->warnings[0], "process (Caf\ufffd) ended");
+    ck_assert_str_eq(p->warnings[1], "process (Caf\u00e9) ended");
+    profile_warn(p, "process (%.4s) ended", "Caf\u00e9");
+    ck_assert_str_eq(p->warnings[2], "process (Caf\ufffd) ended");
+    profile_unref(p);
+}
+END_TEST
+
 /* Two processors that tick in turns: each keeps its share. */
 START_TEST(thins_fairly)
 {
@@ -391,6 +409,7 @@ int main(void)
     tcase_add_test(tc, thins_at_the_limit_and_says_so);
     tcase_add_test(tc, threads_are_renamed);
     tcase_add_test(tc, thins_fairly);
+    tcase_add_test(tc, warnings_are_valid_utf8);
     tcase_add_test(tc, finished_twice_it_says_all_once);
     tcase_add_test(tc, an_empty_stack_is_unknown);
     tcase_add_test(tc, goes_on_with_another_table);
