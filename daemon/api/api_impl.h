@@ -8,6 +8,8 @@
 
 #include <stdatomic.h>
 
+struct match;
+
 /* What broker_sample_checks() said last. */
 struct event_checks {
     struct buf text; /* empty: it failed, or was not asked */
@@ -113,6 +115,10 @@ int backend_past_known(void *ctx, uint64_t *ret_ns, struct error *err);
 /* Makes a query to the store for finished captures of @t that overlap a range, of the part of the
  * node that its viewer sees. Its strings point into @t. */
 struct store_query captures_of(const struct target_selector *t, uint64_t from_ns, uint64_t to_ns);
+/* Returns true if @c, which captures_of() found for @t, has a process that is of @t as a whole, and
+ * that @jvm (NULL: any) matches. */
+bool capture_has_wanted(const struct store_capture *c, const struct target_selector *t,
+                        struct match *jvm);
 /* How a range of the past is stored as a capture. */
 struct past_kept {
     const char *schedule; /* NULL: none */

@@ -87,17 +87,17 @@ struct stored_list {
     json_t *list;
 };
 
-static bool stored_wanted(const struct stored_list *l, const struct store_capture *c)
+bool capture_has_wanted(const struct store_capture *c, const struct target_selector *t,
+                        struct match *jvm)
 {
-    if (!l->jvm && l->q->target.pid_count < 2)
+    if (!jvm && t->pid_count < 2)
         return true; /* the store has filtered already */
     for (size_t i = 0; i < c->process_count; i++) {
         const struct store_process *p = &c->processes[i];
 
-        if (pid_wanted(&l->q->target, p->host_pid) &&
-            (!l->q->target.service || strcmp(p->service, l->q->target.service) == 0) &&
-            (!l->jvm || match_name(l->jvm, span_of(p->container ? p->container : ""),
-                                   span_of(p->name ? p->name : "")) > 0))
+        if (pid_wanted(t, p->host_pid) && (!t->service || strcmp(p->service, t->service) == 0) &&
+            (!jvm || match_name(jvm, span_of(p->container ? p->container : ""),
+                                span_of(p->name ? p->name : "")) > 0))
             return true;
     }
     return false;
@@ -107,7 +107,8 @@ static int add_stored(void *cookie, const struct store_capture *c)
 {
     struct stored_list *l = cookie;
 
-    if (c->state != STORE_RUNNING && stored_wanted(l, c)) /* the engine lists running captures */
+    if (c->state != STORE_RUNNING &&
+        capture_has_wanted(c, &l->q->target, l->jvm)) /* the engine lists running captures */
         json_array_append_new(l->list, capture_json(c, 1.0));
     return 0;
 }

@@ -55,31 +55,11 @@ static void see_mark(void *cookie, const struct history_mark *mark)
                            json_string_or_null(image ? image->service : ""), "text", mark->text));
 }
 
-/* Returns true if the request wants a process of @c. Needed for filters that the store lacks. */
-static bool has_wanted(const struct marks *m, const struct store_capture *c)
-{
-    const struct target_selector *t = m->filter.t;
-
-    if (t->pid_count < 2 && !m->filter.jvm)
-        return true;
-    for (size_t i = 0; i < c->process_count; i++) {
-        const struct store_process *p = &c->processes[i];
-        bool pid = t->pid_count == 0;
-
-        for (size_t k = 0; k < t->pid_count && !pid; k++)
-            pid = t->pids[k] == p->host_pid;
-        if (pid && (!m->filter.jvm ||
-                    match_name(m->filter.jvm, span_of(p->container), span_of(p->name)) > 0))
-            return true;
-    }
-    return false;
-}
-
 static int see_capture(void *cookie, const struct store_capture *c)
 {
     struct marks *m = cookie;
 
-    if (has_wanted(m, c))
+    if (capture_has_wanted(c, m->filter.t, m->filter.jvm))
         json_array_append_new(
             m->list, json_pack("{s:o, s:o, s:s, s:s, s:s}", "time", json_time(c->start_ns), "end",
                                json_time(MAX(c->end_ns, c->start_ns)), "kind", "capture", "id",

@@ -389,6 +389,23 @@ START_TEST(a_stored_launcher)
 }
 END_TEST
 
+/* A stored capture is wanted for one process that meets all selectors, not for two that meet one
+ * each. */
+START_TEST(one_process_meets_all_selectors)
+{
+    struct store_process processes[] = { { .host_pid = 1, .service = "shop", .name = "Shop" },
+                                         { .host_pid = 2, .service = "pay", .name = "Pay" } };
+    const struct store_capture c = { .processes = processes, .process_count = 2 };
+    struct target_selector t = { .pids = { 1, 3 }, .pid_count = 2, .service = "pay" };
+
+    ck_assert(!capture_has_wanted(&c, &t, NULL));
+    t.service = "shop";
+    ck_assert(capture_has_wanted(&c, &t, NULL));
+    t.pids[0] = 4;
+    ck_assert(!capture_has_wanted(&c, &t, NULL));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("past_recorded");
@@ -400,5 +417,6 @@ int main(void)
     tcase_add_test(tc, a_pid_over_a_restart_of_flamed);
     tcase_add_test(tc, a_stored_launcher);
     tcase_add_test(tc, the_words_are_valid_utf8);
+    tcase_add_test(tc, one_process_meets_all_selectors);
     return run_store_tests("past_recorded", tc);
 }
