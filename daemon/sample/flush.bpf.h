@@ -26,6 +26,17 @@ static __always_inline bool lock_of_blocked(struct lock_words *lock, struct task
     return lock->owner != 0;
 }
 
+/* Takes the wait @l of key @key for set @set into its copy in @f. Return: false if the thread came
+ * back during the copy, and another thread has the place of @l: that one keeps its wait. */
+static __always_inline bool take_own(struct flush_scratch *f, struct late *l, __u32 set, __u64 key)
+{
+    f->ended.waits_ns[set] = take_wait(&l->ended, set);
+    if (*(volatile __u64 *)&l->ended.key == key)
+        return true;
+    __sync_val_compare_and_swap(&l->ended.waits_ns[set], 0, f->ended.waits_ns[set]);
+    return false;
+}
+
 /* Writes the finished waits of @task with a pending user stack. The thread has not returned to its
  * own code since those waits, so its present user stack is also theirs. */
 static __always_inline void write_lates(struct flush_scratch *f, struct task_struct *task,
@@ -38,12 +49,18 @@ static __always_inline void write_lates(struct flush_scratch *f, struct task_str
     for (__u32 i = 0; i < OFF_LATES_OF_THREAD && key; i++) {
         struct late *l = bpf_map_lookup_elem(&lates, &key);
 
-        if (!l || l->ended.key != key)
+        if (!l)
             break;
-        if (!(lock_sets & 1U << (set & 31)) || lock_of_blocked(&l->ended.lock, task))
-            write_bare(&f->desk, task, &l->ended, 1U << (set & 31), l->ended.runnable_ns,
+        bpf_probe_read_kernel(&f->ended, sizeof(f->ended), &l->ended);
+        if (f->ended.key != key)
+            break;
+        if (!(lock_sets & 1U << (set & 31)) || lock_of_blocked(&f->ended.lock, task)) {
+            if (!take_own(f, l, set & (STACK_SETS_MAX - 1), key))
+                break;
+            write_bare(&f->desk, task, &f->ended, 1U << (set & 31), f->ended.runnable_ns,
                        waits_again ? runs : 0);
-        key = l->ended.before;
+        }
+        key = f->ended.before;
     }
 }
 
