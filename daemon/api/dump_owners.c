@@ -58,29 +58,14 @@ void dump_owners_take(struct dump_owners *o, const struct hotspot_dump_batch *b)
     }
 }
 
-static int compare_stacks(const void *a, const void *b)
-{
-    const struct dump_owner *x = a, *y = b;
-
-    return (x->low > y->low) - (x->low < y->low);
-}
+ORDER_FUNCTION(compare_stacks, struct dump_owner, COMPARE(x->low, y->low))
 
 /* Returns the entry with the stack that contains @word; NULL: none. @sorted: o->all by stacks. */
 static const struct dump_owner *find_stack(const struct dump_owner *sorted, size_t count,
                                            uint64_t word)
 {
-    size_t below = 0; /* number of entries with a stack that begins at @word or before */
+    size_t below = array_first(count, mid, sorted[mid].low <= word);
 
-    for (size_t n = count; n;) {
-        size_t half = n / 2;
-
-        if (sorted[below + half].low <= word) {
-            below += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
     return below && word < sorted[below - 1].high ? &sorted[below - 1] : NULL;
 }
 

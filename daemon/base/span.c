@@ -6,6 +6,14 @@ bool span_eq(struct span a, struct span b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+int span_compare(struct span a, struct span b)
+{
+    size_t n = MIN(a.n, b.n);
+    int r = n ? memcmp(a.p, b.p, n) : 0;
+
+    return r ? r : (a.n > b.n) - (a.n < b.n);
+}
+
 bool span_eq_str(struct span a, const char *b)
 {
     return span_eq(a, span_of(b));

@@ -25,6 +25,8 @@ static inline struct span span_of(const char *s)
 /* Compare bytes; 'A' and 'a' differ. */
 bool span_eq(struct span a, struct span b);
 bool span_eq_str(struct span a, const char *b);
+/* Compares byte by byte, as strcmp(). */
+int span_compare(struct span a, struct span b);
 bool span_starts_with(struct span s, const char *prefix);
 bool span_ends_with(struct span s, const char *suffix);
 /* Return the index of the first / last @c, or s.n if there is none. */

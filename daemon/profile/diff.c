@@ -100,14 +100,6 @@ static void add_up(struct diff *d)
     d->b = d->nodes[0].b;
 }
 
-static int name_cmp(const struct diff *d, uint32_t x, uint32_t y)
-{
-    struct span s = diff_string(d, x), t = diff_string(d, y);
-    int r = memcmp(s.p, t.p, MIN(s.n, t.n));
-
-    return r ? r : (s.n > t.n) - (s.n < t.n);
-}
-
 static int sibling_cmp(const void *a, const void *b, void *ctx)
 {
     const struct diff *d = ctx;
@@ -116,7 +108,7 @@ static int sibling_cmp(const void *a, const void *b, void *ctx)
 
     if (x->parent != y->parent)
         return x->parent < y->parent ? -1 : 1;
-    return name_cmp(d, x->name, y->name);
+    return span_compare(diff_string(d, x->name), diff_string(d, y->name));
 }
 
 /* Links each node's children, sorted by name. */
@@ -161,7 +153,7 @@ static int change_cmp(const void *a, const void *b, void *ctx)
     t = t < 0 ? -t : t;
     if (s != t)
         return s < t ? 1 : -1;
-    return name_cmp(d, x->name, y->name);
+    return span_compare(diff_string(d, x->name), diff_string(d, y->name));
 }
 
 static int add_functions(struct diff *d, const struct view *v, bool is_b,

@@ -14,17 +14,12 @@ static int hot_cmp(const void *a, const void *b, void *ctx)
 {
     const struct top_function *x = a, *y = b;
     const struct view *v = ctx;
-    struct span s, t;
-    int r;
 
     if (x->self != y->self)
         return x->self < y->self ? 1 : -1;
     if (x->total != y->total)
         return x->total < y->total ? 1 : -1;
-    s = view_string(v, x->name);
-    t = view_string(v, y->name);
-    r = memcmp(s.p, t.p, MIN(s.n, t.n));
-    return r ? r : (s.n > t.n) - (s.n < t.n);
+    return span_compare(view_string(v, x->name), view_string(v, y->name));
 }
 
 struct top_sum {

@@ -23,13 +23,6 @@ struct method {
     struct view_sum self;
 };
 
-static int name_cmp(struct span s, struct span t)
-{
-    int r = memcmp(s.p, t.p, MIN(s.n, t.n));
-
-    return r ? r : (s.n > t.n) - (s.n < t.n);
-}
-
 static int method_cmp(const void *a, const void *b, void *ctx)
 {
     const struct view *v = ctx;
@@ -39,8 +32,8 @@ static int method_cmp(const void *a, const void *b, void *ctx)
 
     if (m != n)
         return m < n ? 1 : -1;
-    r = name_cmp(view_string(v, x->place.name), view_string(v, y->place.name));
-    return r ? r : name_cmp(view_string(v, x->place.site), view_string(v, y->place.site));
+    r = span_compare(view_string(v, x->place.name), view_string(v, y->place.name));
+    return r ? r : span_compare(view_string(v, x->place.site), view_string(v, y->place.site));
 }
 
 /* Returns the class of a Java frame; empty of other frames. */

@@ -192,14 +192,6 @@ struct linking {
     bool by_name;
 };
 
-static int name_cmp(const struct view *v, uint32_t x, uint32_t y)
-{
-    struct span s = view_string(v, x), t = view_string(v, y);
-    int r = memcmp(s.p, t.p, MIN(s.n, t.n));
-
-    return r ? r : (s.n > t.n) - (s.n < t.n);
-}
-
 /* Orders nodes so that siblings are neighbours, the last sibling first. */
 static int sibling_cmp(const void *a, const void *b, void *ctx)
 {
@@ -211,7 +203,7 @@ static int sibling_cmp(const void *a, const void *b, void *ctx)
     if (x->parent != y->parent)
         return x->parent < y->parent ? -1 : 1;
     if (l->by_name)
-        return name_cmp(l->v, y->name, x->name);
+        return span_compare(view_string(l->v, y->name), view_string(l->v, x->name));
     if (m != n)
         return m < n ? -1 : 1;
     return (i < k) - (i > k);
