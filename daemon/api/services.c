@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The services of this node, each with its running JVMs. */
 #include "api/api_impl.h"
-#include "api/json.h"
+#include "api/service_entry.h"
 #include "capture/process_selector.h"
 #include "discover/service.h"
 
@@ -21,19 +21,6 @@ struct services_args {
     json_t *by_name; /* object: a service's name -> its entry */
 };
 
-/* Appends @text to the list @name of @object, unless the list has the text already. */
-static void add_once(json_t *object, const char *name, const char *text)
-{
-    json_t *list = json_object_get(object, name);
-
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
-            return;
-    }
-    if (text[0])
-        json_array_append_new(list, json_string(text));
-}
-
 static json_t *entry_of(json_t *by_name, const struct service *s)
 {
     json_t *entry = json_object_get(by_name, s->name);
@@ -46,18 +33,6 @@ static json_t *entry_of(json_t *by_name, const struct service *s)
     return entry;
 }
 
-/* Keeps the earliest start of an entry's JVMs. */
-static void note_start(json_t *entry, uint64_t start_ns)
-{
-    json_t *first = json_object_get(entry, "first_seen"), *this = json_time(start_ns);
-    const char *before = json_string_value(first), *now = json_string_value(this);
-
-    if (now && (!before || strcmp(now, before) < 0))
-        json_object_set_new(entry, "first_seen", this);
-    else
-        json_decref(this);
-}
-
 static int services_add(void *cookie, struct process *p)
 {
     struct services_args *a = cookie;
@@ -68,8 +43,8 @@ static int services_add(void *cookie, struct process *p)
         return 0;
     service_of_process(p, &s);
     entry = entry_of(a->by_name, &s);
-    add_once(entry, "versions", s.version);
-    add_once(entry, "environments", s.environment);
+    service_add_text(entry, "versions", s.version);
+    service_add_text(entry, "environments", s.environment);
     json_array_append_new(
         json_object_get(entry, "jvms"),
         json_pack("{s:i, s:s, s:o, s:o, s:s, s:o, s:I}", "pid", (int)p->id.host_pid, "main",
@@ -77,7 +52,7 @@ static int services_add(void *cookie, struct process *p)
                   json_string_or_null(s.instance), "source", service_source_name(s.source),
                   "start_time", json_time(p->start_realtime_ns), SERVICES_TICKS,
                   (json_int_t)p->id.start_ticks));
-    note_start(entry, p->start_realtime_ns);
+    service_keep_time(entry, "first_seen", p->start_realtime_ns, /* earlier= */ true);
     return 0;
 }
 

@@ -2,11 +2,11 @@
 /* Adds the history's part to the list of services: JVMs that have ended, and marks. */
 #include "api/json.h"
 #include "api/past_impl.h"
+#include "api/service_entry.h"
 #include "base/places.h"
 
 #define SERVICES_ENDED_MAX 1000 /* ended JVMs, of all services together */
 #define SERVICES_MARKS_MAX 1000
-#define SERVICES_TEXTS_MAX 256 /* versions or environments of one service */
 
 /* Entries of one kind, of all services. In a full list, a new entry replaces one of the owner with
  * the most entries. */
@@ -92,31 +92,6 @@ static json_t *entry_of(struct past_services *s, const char *name)
     return entry;
 }
 
-static void add_once(json_t *list, const char *text)
-{
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
-            return;
-    }
-    if (text[0] && json_array_size(list) < SERVICES_TEXTS_MAX)
-        json_array_append_new(list, json_string(text));
-}
-
-/* Keeps the earlier or the later of two times. They are texts in RFC 3339 and UTC, which sort by
- * time. */
-static void keep_time(json_t *entry, const char *key, uint64_t time_ns, bool earlier)
-{
-    json_t *now = json_time(time_ns);
-    const char *before = json_string_value(json_object_get(entry, key)),
-               *text = json_string_value(now);
-    int order = before && text ? strcmp(text, before) : 0;
-
-    if (text && (!before || (earlier ? order < 0 : order > 0)))
-        json_object_set_new(entry, key, now);
-    else
-        json_decref(now);
-}
-
 /* Writes the key of a JVM: its pid and start ticks. After a restart of flamed, the wall-clock time
  * of a start and the exec number may differ. */
 static void key_of(json_int_t pid, json_int_t start_ticks, char ret[64])
@@ -161,11 +136,12 @@ static void see_image(void *cookie, const struct history_image *image)
     place = running ? NULL : place_of(&s->ended, past_payer(image));
     if (!running)
         entry = place ? entry_of(s, image->service) : json_object_get(s->by_name, image->service);
-    add_once(json_object_get(entry, "versions"), image->version);
-    add_once(json_object_get(entry, "environments"), image->environment);
-    keep_time(entry, "first_seen", image->started_ns ? image->started_ns : image->first_ns, true);
+    service_add_text(entry, "versions", image->version);
+    service_add_text(entry, "environments", image->environment);
+    service_keep_time(entry, "first_seen", image->started_ns ? image->started_ns : image->first_ns,
+                      true);
     if (!running)
-        keep_time(entry, "last_seen", image->last_ns, false);
+        service_keep_time(entry, "last_seen", image->last_ns, false);
     if (place)
         put(place, entry, "ended",
             json_pack("{s:i, s:s, s:o, s:o, s:o, s:o}", "pid", (int)image->host_pid, "main",
