@@ -63,24 +63,11 @@ int sideband_problem(int r, struct error *err)
 
 int cpus_each(int (*fn)(int cpu, void *cookie), void *cookie)
 {
-    _cleanup_close_ int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
-    char text[4096];
-    struct span s = { text, 0 };
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
-    uint64_t first, last;
-    int r = 0;
+    _cleanup_free_ uint32_t *cpus = calloc(SAMPLER_CPUS_MAX, sizeof(*cpus));
+    int n = cpus ? sampler_online_cpus(cpus, NULL) : -ENOMEM, r = MIN(n, 0);
 
-    if (n <= 0)
-        return fd < 0 ? -errno : -EIO;
-    s = span_trim((struct span){ text, (size_t)n });
-    while (r == 0 && span_take_dec(&s, &first)) {
-        last = first;
-        if (span_take_char(&s, '-') && !span_take_dec(&s, &last))
-            return -EBADMSG;
-        for (uint64_t cpu = first; r == 0 && cpu <= last && cpu < BROKER_CPUS_MAX; cpu++)
-            r = fn((int)cpu, cookie);
-        span_take_char(&s, ',');
-    }
+    for (int i = 0; r == 0 && i < n && cpus[i] < BROKER_CPUS_MAX; i++)
+        r = fn((int)cpus[i], cookie);
     return r;
 }
 
