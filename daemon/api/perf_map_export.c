@@ -314,7 +314,7 @@ static int agent_piece(void *cookie, const struct code_piece *p)
     _cleanup_buf_ struct buf name = BUF_UPTO(2 * TEXT_NAME_MAX);
 
     if (a->unfold && !p->stub)
-        return code_map_each_range(a->map, p, agent_range, a);
+        return code_map_each_range(p, agent_range, a);
     if (p->stub)
         text_clean(java_stub_text(p->stub_name), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &name);
     else
@@ -372,7 +372,8 @@ static int read_agent(struct api *api, struct ask *a)
 {
     _cleanup_(stream_closep) struct stream *s = NULL;
     struct agent_lines lines = { .out = a->out, .unfold = a->unfold };
-    int r = stream_open(take_fd(&a->out_fd), &s, a->err) ?: wait_result(api, a, s);
+    int r = stream_open(take_fd(&a->out_fd), /* memory= */ NULL, /* owner= */ 0, &s, a->err)
+                ?: wait_result(api, a, s);
 
     if (r < 0)
         return r;

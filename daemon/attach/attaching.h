@@ -4,6 +4,7 @@
 #pragma once
 
 #include "attach/backoff.h"
+#include "base/shares.h"
 #include "broker_client/broker.h"
 #include "discover/discover.h"
 #include "helper/job.h"
@@ -23,6 +24,7 @@ enum attach_end {
 struct attaching {
     struct broker *broker;          /* borrowed */
     struct discover *discover;      /* borrowed */
+    struct shares *memory;          /* borrowed: counts the code that agents report */
     int proc_fd;                    /* borrowed: a directory fd of /proc */
     bool allow_injection;           /* attach to JVMs where a request asks for it */
     bool allow_mounts;              /* also mount in their containers if no other way works */

@@ -5,6 +5,8 @@
 #include "attach/delivery.h"
 #include "attach/preflight_facts.h"
 #include "attach/reply.h"
+#include "proc/looking.h"
+#include "proc/stall_readers.h"
 #include "symbolize/perf_map.h"
 
 #include <poll.h>
@@ -197,7 +199,8 @@ static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
         backoff_begin(&at->backoff, p);
         a->state = ATTACHMENT_ATTACHING;
         if (a->mode == ATTACH_LOAD)
-            r = stream_open(take_fd(&a->out_fd), &a->stream, &err);
+            r = stream_open(take_fd(&a->out_fd), at->memory, readers_owner(&a->id), &a->stream,
+                            &err);
         if (r == 0 && a->interval)
             stream_ask_interval(a->stream, a->interval);
         if (r == 0 && a->live_users)
@@ -335,17 +338,26 @@ static void listen_on(struct attaching *at, struct attachment *a, uint64_t now_n
     }
 }
 
+/* Takes a step of @a, which is attaching or ready. */
+static void follow(struct attaching *at, struct attachment *a, uint64_t now_ns)
+{
+    struct pollfd p = { .fd = a->result_fd, .events = POLLIN };
+
+    looking_begin(LOOKING_CODE, &a->id, /* jvm= */ true);
+    if (a->state == ATTACHMENT_ATTACHING && poll(&p, 1, 0) > 0)
+        finish(at, a, now_ns);
+    else
+        listen_on(at, a, now_ns);
+    looking_end();
+}
+
 void attachments_poll(struct attaching *at, uint64_t now_ns)
 {
     for (struct attachment *a = at->attachments; a; a = a->next) {
-        struct pollfd p = { .fd = a->result_fd, .events = POLLIN };
-
         if (a->state == ATTACHMENT_PLANNED && now_ns >= a->again_ns)
             begin(at, a, now_ns);
-        else if (a->state == ATTACHMENT_ATTACHING && poll(&p, 1, 0) > 0)
-            finish(at, a, now_ns);
         else if (a->state == ATTACHMENT_ATTACHING || a->state == ATTACHMENT_READY)
-            listen_on(at, a, now_ns);
+            follow(at, a, now_ns);
     }
     backoff_poll(&at->backoff, at->broker, now_ns);
 }

@@ -2,16 +2,29 @@
 /* Checks and keeps the agent's records. */
 #include "attach/code_map_impl.h"
 
-#define ALIGNMENT 8u
+#include "base/memory_guard.h"
 
-int code_map_new(struct code_map **ret)
+#include <search.h>
+
+#define ALIGNMENT 8u
+/* Memory of a piece: itself, its place in the order, and its node of the tree. */
+#define PIECE_BYTES (sizeof(struct piece) + sizeof(uint32_t) + sizeof(uint64_t) + 32)
+
+int code_map_new(struct shares *memory, uint64_t owner, struct code_map **ret)
 {
     struct code_map *m = calloc(1, sizeof(*m));
 
     if (!m)
         return -ENOMEM;
+    m->memory = memory;
+    m->owner = owner;
     *ret = m;
     return 0;
+}
+
+static void keep_node(void *unused)
+{
+    (void)unused;
 }
 
 struct code_map *code_map_free(struct code_map *m)
@@ -24,12 +37,30 @@ struct code_map *code_map_free(struct code_map *m)
         m->chunks = c->next;
         free(c);
     }
+    tdestroy(m->alive, keep_node);
+    for (size_t i = 0; i < ARRAY_SIZE(m->blocks); i++)
+        free(m->blocks[i]);
     free(m->methods);
-    free(m->pieces);
     free(m->order);
     free(m->reach);
+    if (m->memory)
+        shares_give(m->memory, m->owner, m->stats.bytes);
     free(m);
     return NULL;
+}
+
+/* Charges @n more bytes. False: there is no room for them, which is counted. */
+static bool afford(struct code_map *m, size_t n)
+{
+    if (n > CODE_MAP_MAX_BYTES - m->stats.bytes ||
+        (m->memory ? n > shares_room_lasting(m->memory, m->owner) : !memory_guard_admits(n))) {
+        m->stats.dropped++;
+        return false;
+    }
+    if (m->memory)
+        shares_force(m->memory, m->owner, n);
+    m->stats.bytes += n;
+    return true;
 }
 
 /* ---- records ---- */
@@ -61,8 +92,11 @@ static int take_method(struct code_map *m, struct span record)
     }
     if (h.id > m->method_cap) {
         uint32_t cap = MIN(MAX(h.id, m->method_cap * 2 + 256), CODE_MAP_METHODS_MAX);
-        struct method *more = realloc(m->methods, cap * sizeof(*more));
+        struct method *more;
 
+        if (!afford(m, (cap - m->method_cap) * sizeof(*more)))
+            return 0;
+        more = realloc(m->methods, cap * sizeof(*more));
         if (!more)
             return -ENOMEM;
         memset(more + m->method_cap, 0, (cap - m->method_cap) * sizeof(*more));
@@ -74,34 +108,28 @@ static int take_method(struct code_map *m, struct span record)
     return 0;
 }
 
-static bool grow_pieces(struct code_map *m)
-{
-    uint32_t cap = MIN(m->piece_cap * 2 + 1024, CODE_MAP_PIECES_MAX);
-    struct piece *pieces = realloc(m->pieces, cap * sizeof(*pieces));
-    uint32_t *order = realloc(m->order, cap * sizeof(*order));
-    uint64_t *reach = realloc(m->reach, cap * sizeof(*reach));
-
-    m->pieces = pieces ? pieces : m->pieces;
-    m->order = order ? order : m->order;
-    m->reach = reach ? reach : m->reach;
-    if (!pieces || !order || !reach)
-        return false;
-    m->piece_cap = cap;
-    return true;
-}
-
 static int add_piece(struct code_map *m, const struct piece *p)
 {
+    struct piece **block;
+
     if (p->start >= p->end) /* the piece is empty, or goes beyond the address space */
         return 0;
     if (m->piece_count == CODE_MAP_PIECES_MAX) {
         m->stats.dropped++;
         return 0;
     }
-    if (m->piece_count == m->piece_cap && !grow_pieces(m))
+    block = &m->blocks[m->piece_count / PIECE_BLOCK];
+    if (!*block) {
+        if (!afford(m, PIECE_BLOCK * PIECE_BYTES))
+            return 0;
+        *block = malloc(PIECE_BLOCK * sizeof(**block));
+        if (!*block)
+            return -ENOMEM;
+    }
+    *piece_at(m, m->piece_count) = *p;
+    if (!p->stub && !code_map_live(m, piece_at(m, m->piece_count)))
         return -ENOMEM;
-    m->pieces[m->piece_count++] = *p;
-    code_map_append(m);
+    m->piece_count++;
     m->stats.pieces++;
     return 0;
 }
@@ -203,10 +231,8 @@ int code_map_feed(struct code_map *m, struct span records)
 
     if (records.n == 0)
         return 0;
-    if (records.n > CODE_MAP_MAX_BYTES - MIN(m->stats.bytes, CODE_MAP_MAX_BYTES)) {
-        m->stats.dropped++;
+    if (!afford(m, sizeof(*c) + records.n))
         return 0;
-    }
     c = malloc(sizeof(*c) + records.n);
     if (!c)
         return -ENOMEM;
@@ -214,7 +240,6 @@ int code_map_feed(struct code_map *m, struct span records)
     c->next = m->chunks;
     memcpy(c->bytes, records.p, records.n);
     m->chunks = c;
-    m->stats.bytes += records.n;
     rest = (struct span){ c->bytes, c->n };
     while (rest.n) {
         uint32_t bytes;
@@ -225,7 +250,8 @@ int code_map_feed(struct code_map *m, struct span records)
             return -EBADMSG;
         memcpy(&bytes, rest.p, sizeof(bytes));
         memcpy(&kind, rest.p + offsetof(struct stream_record, kind), sizeof(kind));
-        if (bytes < ALIGNMENT || bytes % ALIGNMENT || bytes > rest.n ||
+        if (bytes < ALIGNMENT || bytes % ALIGNMENT ||
+            bytes > MIN(rest.n, (size_t)STREAM_RECORD_MAX) ||
             (kind != STREAM_PAD && bytes < sizeof(struct stream_record)))
             return -EBADMSG;
         r = take_record(m, (struct span){ rest.p, bytes }, kind);

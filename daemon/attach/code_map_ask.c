@@ -6,6 +6,7 @@
 static struct code_piece describe(const struct piece *p)
 {
     return (struct code_piece){
+        .inside = p,
         .start = p->start,
         .end = p->end,
         .from_ns = p->from_ns,
@@ -63,6 +64,7 @@ size_t code_map_locate(struct code_map *m, uint64_t pc, uint64_t time_ns, bool i
         struct stream_pc s;
 
         at = take_pc(at, &s, frames);
+        m->stats.steps += 1 + s.frame_count;
         if (s.frame_count == 0 || s.offset >= best ||
             (is_return_address ? p->start + s.offset != pc : p->start + s.offset <= pc))
             continue;
@@ -94,13 +96,14 @@ int code_map_method(const struct code_map *m, uint32_t id, struct code_method *r
     return 1;
 }
 
-uint32_t code_map_line(const struct code_map *m, uint32_t id, int32_t bci)
+uint32_t code_map_line(struct code_map *m, uint32_t id, int32_t bci)
 {
     uint32_t line = 0;
     int64_t best = -1;
 
     if (id == 0 || id > m->method_cap || bci < 0)
         return 0;
+    m->stats.steps += m->methods[id - 1].head.line_count;
     for (uint32_t i = 0; i < m->methods[id - 1].head.line_count; i++) {
         struct stream_line l;
 
@@ -119,7 +122,7 @@ int code_map_each(struct code_map *m, uint64_t time_ns,
     if (!code_map_index(m))
         return -ENOMEM;
     for (uint32_t i = 0; i < m->ordered; i++) {
-        const struct piece *p = &m->pieces[m->order[i]];
+        const struct piece *p = piece_at(m, m->order[i]);
         struct code_piece out = describe(p);
         int r;
 
@@ -138,19 +141,19 @@ static bool same_frames(const struct code_location *a, size_t a_n, const struct 
     return a_n == b_n && ALL_OF(i, a_n, a[i].method == b[i].method);
 }
 
-int code_map_each_range(struct code_map *m, const struct code_piece *piece,
+int code_map_each_range(const struct code_piece *piece,
                         int (*fn)(void *cookie, uint64_t start, uint64_t end,
                                   const struct code_location *frames, size_t count),
                         void *cookie)
 {
     struct code_location now[CODE_MAP_FRAMES_MAX], before[CODE_MAP_FRAMES_MAX];
-    const struct piece *p = code_map_piece(m, piece->start, piece->from_ns);
+    const struct piece *p = piece->inside;
     uint64_t start = piece->start, end = piece->start;
     size_t before_n = 0;
     const char *at;
     int r = 0;
 
-    if (!p || p->start != piece->start || p->stub)
+    if (p->stub)
         return 0;
     at = p->detail;
     for (uint32_t i = 0; i < p->pc_count && r == 0; i++) {

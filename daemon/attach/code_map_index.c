@@ -3,44 +3,43 @@
 #include "attach/code_map_impl.h"
 
 #include "base/array.h"
-#include "base/cleanup.h"
 
-struct sort_key {
-    uint64_t start;
-    uint32_t index;
-};
+#include <search.h>
 
-ORDER_FUNCTION(compare_keys, struct sort_key,
-               COMPARE(x->start, y->start) ?: COMPARE(x->index, y->index))
-
-void code_map_append(struct code_map *m)
+static int compare_pieces(const void *a, const void *b, void *map)
 {
-    uint32_t last = m->piece_count - 1;
-    const struct piece *p = &m->pieces[last];
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-    if (m->ordered != last || (last && m->pieces[m->order[last - 1]].start > p->start))
-        return;
-    m->order[last] = last;
-    m->reach[last] = last ? MAX(m->reach[last - 1], p->end) : p->end;
-    m->ordered++;
+    return COMPARE(piece_at(map, x)->start, piece_at(map, y)->start) ?: COMPARE(x, y);
+}
+
+static bool grow_order(struct code_map *m)
+{
+    uint32_t cap = (m->piece_count + PIECE_BLOCK - 1) / PIECE_BLOCK * PIECE_BLOCK;
+    uint32_t *order = realloc(m->order, cap * sizeof(*order));
+    uint64_t *reach = realloc(m->reach, cap * sizeof(*reach));
+
+    m->order = order ? order : m->order;
+    m->reach = reach ? reach : m->reach;
+    if (!order || !reach)
+        return false;
+    m->ordered_cap = cap;
+    return true;
 }
 
 bool code_map_index(struct code_map *m)
 {
-    _cleanup_free_ struct sort_key *keys = NULL;
     uint64_t most = 0;
 
     if (m->ordered == m->piece_count)
         return true;
-    keys = malloc(m->piece_count * sizeof(*keys));
-    if (!keys)
+    if (m->piece_count > m->ordered_cap && !grow_order(m))
         return false;
-    for (uint32_t i = 0; i < m->piece_count; i++)
-        keys[i] = (struct sort_key){ m->pieces[i].start, i };
-    qsort(keys, m->piece_count, sizeof(*keys), compare_keys);
+    for (uint32_t i = m->ordered; i < m->piece_count; i++)
+        m->order[i] = i;
+    qsort_r(m->order, m->piece_count, sizeof(*m->order), compare_pieces, m);
     for (uint32_t i = 0; i < m->piece_count; i++) {
-        m->order[i] = keys[i].index;
-        most = MAX(most, m->pieces[keys[i].index].end);
+        most = MAX(most, piece_at(m, m->order[i])->end);
         m->reach[i] = most;
     }
     m->ordered = m->piece_count;
@@ -50,36 +49,50 @@ bool code_map_index(struct code_map *m)
 /* Returns how many indexed pieces start below @address. */
 static uint32_t below(const struct code_map *m, uint64_t address)
 {
-    return (uint32_t)array_first(m->ordered, mid, m->pieces[m->order[mid]].start < address);
+    return (uint32_t)array_first(m->ordered, mid, piece_at(m, m->order[mid])->start < address);
 }
 
-static void end_piece(struct piece *p, uint64_t start, uint64_t end, uint64_t time_ns)
+/* Orders pieces that do not overlap, for tsearch(3); pieces that overlap are equal. */
+static int compare_places(const void *a, const void *b)
 {
-    if (p->to_ns == UINT64_MAX && p->start < end && start < p->end && !p->stub)
-        p->to_ns = MAX(time_ns, p->from_ns);
+    const struct piece *x = a, *y = b;
+
+    return x->end <= y->start ? -1 : x->start >= y->end;
 }
 
 void code_map_end(struct code_map *m, uint64_t start, uint64_t end, uint64_t time_ns)
 {
-    /* Sort new pieces in once they are an eighth of all. */
-    if (m->piece_count - m->ordered > 1024 + m->ordered / 8)
-        code_map_index(m);
-    for (uint32_t i = below(m, end); i > 0 && m->reach[i - 1] > start; i--)
-        end_piece(&m->pieces[m->order[i - 1]], start, end, time_ns);
-    for (uint32_t i = m->ordered; i < m->piece_count; i++)
-        end_piece(&m->pieces[i], start, end, time_ns);
+    const struct piece place = { .start = start, .end = end };
+    struct piece **found;
+
+    /* Each piece ends once, so that all records together cost little more than their number. */
+    while ((found = tfind(&place, &m->alive, compare_places))) {
+        struct piece *p = *found;
+
+        p->to_ns = MAX(MIN(time_ns, UINT64_MAX - 1), p->from_ns);
+        tdelete(p, &m->alive, compare_places);
+    }
+}
+
+bool code_map_live(struct code_map *m, const struct piece *p)
+{
+    return tsearch(p, &m->alive, compare_places);
 }
 
 const struct piece *code_map_piece(struct code_map *m, uint64_t pc, uint64_t time_ns)
 {
     const struct piece *best = NULL, *late = NULL;
+    uint32_t first, i;
 
     if (!code_map_index(m))
         return NULL;
-    for (uint32_t i = below(m, pc == UINT64_MAX ? pc : pc + 1); i > 0 && m->reach[i - 1] > pc;
-         i--) {
-        const struct piece *p = &m->pieces[m->order[i - 1]];
+    first = below(m, pc == UINT64_MAX ? pc : pc + 1);
+    for (i = first; i > 0 && m->reach[i - 1] > pc; i--) {
+        const struct piece *p = piece_at(m, m->order[i - 1]);
 
+        m->stats.steps++;
+        if (first - i == CODE_MAP_WALK_MAX)
+            return NULL;
         if (pc < p->start || pc >= p->end || (time_ns >= p->to_ns && p->to_ns != UINT64_MAX))
             continue;
         if (time_ns < p->from_ns) {

@@ -36,6 +36,7 @@ struct deferred {
     size_t pool_count, pool_cap, pool_kept;
     uint64_t time_ns;
     struct deferred_source source;
+    uint64_t steps_max;         /* code_map_stats().steps at which the map is no longer used */
     struct u64_cache functions; /* maps the agent's id of a method to its function */
     struct deferred_stats stats;
 };
@@ -138,6 +139,7 @@ void deferred_decide(struct deferred *l, const struct deferred_source *s)
     undecide(l);
     u64_cache_clear(&l->functions);
     l->source = *s;
+    l->steps_max = s->map ? code_map_stats(s->map).steps + LATER_STEPS_MAX : 0;
 }
 
 /* ---- frames by the source ---- */
@@ -185,7 +187,8 @@ static size_t agent_frames(struct deferred *l, uint64_t pc, bool is_return_addre
     struct code_piece piece;
     size_t count;
 
-    if (!code_map_find(l->source.map, pc - is_return_address, time_ns, &piece))
+    if (code_map_stats(l->source.map).steps > l->steps_max ||
+        !code_map_find(l->source.map, pc - is_return_address, time_ns, &piece))
         return 0;
     if (piece.stub) {
         ret[0] = stub_frame(l, piece.stub_name);

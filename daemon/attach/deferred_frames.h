@@ -11,6 +11,9 @@
 #include "profile/rebase.h"
 
 #define LATER_PLACES_MAX (1u << 20)
+/* Pieces, pcs, frames and lines of the agent's code that may be read for one decision: some 0.5 s.
+ * Later places keep the frames that memory gave. */
+#define LATER_STEPS_MAX (UINT64_C(1) << 28)
 
 struct deferred;
 

@@ -11,6 +11,9 @@
 #define SEALS (F_SEAL_GROW | F_SEAL_SHRINK)
 /* The seals of a file in a file system that flamed mounted in the container. */
 #define SEALS_OF_FILE F_SEAL_SEAL
+#define COPY_BYTES                                                                                 \
+    ((size_t)2 * STREAM_RECORD_MAX)   /* bytes of the ring that are copied at a time               \
+                                       */
 #define TELL_NS (250 * NSEC_PER_MSEC) /* time between two writes of the tail for the agent */
 
 /* The file is read and written, never mapped. A mounted file can be truncated. If the container
@@ -19,13 +22,13 @@ struct stream {
     int file;
     struct stream_header h; /* the header as last read */
     uint64_t tail, told_tail, told_ns;
-    char *copy; /* owned: STREAM_RING_BYTES */
     struct code_map *map;
     bool broken;
     bool robbed; /* a process has removed the page with the header */
 };
 
-int stream_open(int fd, struct stream **ret, struct error *err)
+int stream_open(int fd, struct shares *memory, uint64_t owner, struct stream **ret,
+                struct error *err)
 {
     _cleanup_close_ int own = fd;
     _cleanup_(stream_closep) struct stream *s = calloc(1, sizeof(*s));
@@ -38,8 +41,7 @@ int stream_open(int fd, struct stream **ret, struct error *err)
     if (fstat(own, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)STREAM_BYTES ||
         seals < 0 || ((seals & SEALS) != SEALS && seals != SEALS_OF_FILE))
         return error_set(err, -EBADMSG, "the agent's memory is not as flamed-broker makes it");
-    s->copy = malloc(STREAM_RING_BYTES);
-    if (!s->copy || code_map_new(&s->map) < 0)
+    if (code_map_new(memory, owner, &s->map) < 0)
         return -ENOMEM;
     s->file = take_fd(&own);
     *ret = TAKE_PTR(s);
@@ -115,7 +117,6 @@ struct stream *stream_close(struct stream *s)
     }
     close_fd(s->file);
     code_map_free(s->map);
-    free(s->copy);
     free(s);
     return NULL;
 }
@@ -125,13 +126,50 @@ static bool copy_part(struct stream *s, size_t at, char *to, size_t n)
     return pread(s->file, to, n, (off_t)(STREAM_RING_AT + at)) == (ssize_t)n;
 }
 
-/* Copies [tail, head) of the ring, which may wrap. Returns false if the file was truncated. */
-static bool copy_ring(struct stream *s, uint64_t head)
+/* Copies the @n bytes of the ring from the tail on, which may wrap. Returns false if the file was
+ * truncated. */
+static bool copy_ring(struct stream *s, char *copy, size_t n)
 {
-    size_t n = (size_t)(head - s->tail), at = (size_t)(s->tail & (STREAM_RING_BYTES - 1));
+    size_t at = (size_t)(s->tail & (STREAM_RING_BYTES - 1));
     size_t first = MIN(n, (size_t)STREAM_RING_BYTES - at);
 
-    return copy_part(s, at, s->copy, first) && copy_part(s, 0, s->copy + first, n - first);
+    return copy_part(s, at, copy, first) && copy_part(s, 0, copy + first, n - first);
+}
+
+/* Returns how many of @n bytes are whole records. A record that does not fit is left. */
+static size_t whole_records(const char *copy, size_t n)
+{
+    uint32_t bytes = 0;
+    size_t at;
+
+    for (at = 0; at + sizeof(bytes) <= n; at += bytes) {
+        memcpy(&bytes, copy + at, sizeof(bytes));
+        if (bytes == 0 || bytes > n - at)
+            break;
+    }
+    return at;
+}
+
+/* Takes the records up to @head. */
+static int take_records(struct stream *s, uint64_t head)
+{
+    _cleanup_free_ char *copy = s->tail < head ? malloc(COPY_BYTES) : NULL;
+    int r = 0;
+
+    while (s->tail < head && r == 0) {
+        size_t n = MIN((size_t)(head - s->tail), COPY_BYTES), whole;
+
+        if (!copy)
+            return -ENOMEM;
+        if (!copy_ring(s, copy, n))
+            return -EBADMSG;
+        whole = whole_records(copy, n);
+        if (whole == 0)
+            return -EBADMSG;
+        s->tail += whole;
+        r = code_map_feed(s->map, (struct span){ copy, whole });
+    }
+    return r;
 }
 
 /* Writes the lease and the tail for the agent, but not at each poll, since the agent waits for
@@ -152,8 +190,7 @@ static void tell(struct stream *s, uint64_t now_ns)
 int stream_poll(struct stream *s, uint64_t now_ns)
 {
     uint64_t head;
-    size_t n;
-    int r = 0;
+    int r;
 
     if (s->broken || !take_header(s)) {
         s->broken = true;
@@ -164,17 +201,8 @@ int stream_poll(struct stream *s, uint64_t now_ns)
         s->broken = true;
         return -EBADMSG;
     }
-    n = (size_t)(head - s->tail);
-    if (n) {
-        if (!copy_ring(s, head)) {
-            s->broken = true;
-            return -EBADMSG;
-        }
-        s->tail = head;
-        r = code_map_feed(s->map, (struct span){ s->copy, n });
-        if (r == -EBADMSG)
-            s->broken = true;
-    }
+    r = take_records(s, head);
+    s->broken = r == -EBADMSG;
     if (!s->broken)
         tell(s, now_ns);
     return s->robbed ? -EBADMSG : r;

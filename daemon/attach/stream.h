@@ -11,9 +11,10 @@
 
 struct stream;
 
-/* Opens the agent's memory file @fd, and takes @fd in every case. Return: 0; -EBADMSG: the broker
- * did not make it; -errno. */
-int stream_open(int fd, struct stream **ret, struct error *err);
+/* Opens the agent's memory file @fd, and takes @fd in every case. @memory and @owner: as in
+ * code_map_new(). Return: 0; -EBADMSG: the broker did not make it; -errno. */
+int stream_open(int fd, struct shares *memory, uint64_t owner, struct stream **ret,
+                struct error *err);
 /* Orders the agent to end, and gives the file's memory back. Accepts NULL. */
 struct stream *stream_close(struct stream *s);
 CLEANUP_FUNCTION(stream_closep, stream, stream_close)

@@ -24,6 +24,7 @@ struct memory_budget {
     struct shares symbols;   /* bytes of symbols of ELF files */
     struct shares perf_maps; /* bytes of perf maps */
     struct shares copies;    /* bytes of copies of files in memory (base/memfd_copy.h) */
+    struct shares code_maps; /* bytes of the code that agents report (attach/code_map.h) */
     /* Bytes of debug information and of answers from it, between two readings. */
     struct shares inlines;
 };
@@ -36,5 +37,6 @@ static inline void memory_budget_init(struct memory_budget *b)
     shares_init_part(&b->symbols, MEMORY_SYMBOLS_BYTES, &b->lasting);
     shares_init_part(&b->perf_maps, MEMORY_LASTING_BYTES, &b->lasting);
     shares_init_part(&b->copies, MEMORY_LASTING_BYTES, &b->lasting);
+    shares_init_part(&b->code_maps, MEMORY_LASTING_BYTES, &b->lasting);
     shares_init_part(&b->inlines, MEMORY_LASTING_BYTES, &b->lasting);
 }

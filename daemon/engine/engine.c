@@ -324,6 +324,7 @@ static void engine_join(struct engine *e)
 
     e->attaching.broker = e->broker;
     e->attaching.discover = e->discover;
+    e->attaching.memory = &e->memory.code_maps;
     e->attaching.proc_fd = e->opts.proc_fd;
     e->attaching.allow_injection = e->opts.allow_injection;
     e->attaching.allow_mounts = e->opts.allow_mounts;

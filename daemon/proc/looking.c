@@ -45,6 +45,8 @@ const char *looking_text(enum looking_at at)
         return "it looked for a function in the files";
     case LOOKING_JVM:
         return "it read the tables of the VM";
+    case LOOKING_CODE:
+        return "it read the code that an agent reports";
     default:
         return "it worked on no process";
     }

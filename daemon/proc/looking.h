@@ -14,6 +14,7 @@ enum looking_at {
     LOOKING_FUNCTION, /* a function is looked for in its files */
     LOOKING_JVM,      /* the process is being recognised as a JVM, or its VM's tables are being
                        * read */
+    LOOKING_CODE,     /* the code that its agent reports is being read */
 };
 
 /* Notes that the engine begins to work on @id. @jvm: @id is known to be a JVM. Thread: the caller

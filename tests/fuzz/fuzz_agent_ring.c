@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
         abort();
     look = dup(fd);
-    if (stream_open(fd, &s, &err) < 0)
+    if (stream_open(fd, NULL, 0, &s, &err) < 0)
         abort();
     stream_poll(s, 1000);
     if (pwrite(look, &head, sizeof(head), offsetof(struct stream_header, head)) != sizeof(head))

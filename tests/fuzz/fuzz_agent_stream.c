@@ -31,7 +31,7 @@ static int ask_piece(void *cookie, const struct code_piece *p)
 
     if (p->start >= p->end || p->from_ns > p->to_ns)
         abort();
-    code_map_each_range(m, p, ask_range, m);
+    code_map_each_range(p, ask_range, m);
     if (code_map_find(m, p->end - 1, p->from_ns, &found) && found.end < p->end)
         abort();
     if (code_map_locate(m, p->start, p->from_ns, /* is_return_address= */ false, at) >
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     _cleanup_(code_map_freep) struct code_map *m = NULL;
     struct span rest = { (const char *)data, size };
 
-    if (code_map_new(&m) < 0)
+    if (code_map_new(NULL, 0, &m) < 0)
         return 0;
     /* In two parts, as a ring gives them. */
     if (code_map_feed(m, (struct span){ rest.p, half(rest) }) == 0)

@@ -76,6 +76,7 @@ START_TEST(all_owners_take_what_flamed_is_meant_to)
         take(&memory.symbols, owner);
         take(&memory.perf_maps, owner);
         take(&memory.inlines, owner);
+        take(&memory.code_maps, owner);
         wait_with(&pending, owner);
         wait_with(&waiting, owner);
         ck_assert_uint_le(sum_with(SERVE_WORKERS_HEAVY), MEANT);
@@ -90,6 +91,7 @@ START_TEST(one_owner_takes_less)
 {
     for (int i = 0; i < 100; i++) {
         take(&memory.perf_maps, 7);
+        take(&memory.code_maps, 7);
         take(&memory.symbols, 7);
         wait_with(&pending, 7);
         wait_with(&waiting, 7);
@@ -155,7 +157,7 @@ END_TEST
 START_TEST(all_that_is_kept_is_one_sum)
 {
     struct shares *const parts[] = { &memory.symbols, &memory.perf_maps, &memory.copies,
-                                     &memory.inlines };
+                                     &memory.code_maps, &memory.inlines };
 
     ck_assert_ptr_eq(pending.bytes.whole, &memory.waiting);
     ck_assert_ptr_eq(memory.waiting.whole, &memory.kept);

@@ -77,7 +77,7 @@ static int print_piece(void *cookie, const struct code_piece *p)
         printf("stub %jx %jx %.*s\n", (uintmax_t)p->start, (uintmax_t)p->end, (int)p->stub_name.n,
                p->stub_name.p);
     else
-        code_map_each_range(cookie, p, print_range, cookie);
+        code_map_each_range(p, print_range, cookie);
     return 0;
 }
 
@@ -133,7 +133,7 @@ static int attach_once(struct broker *b, const struct proc_id *id, uint32_t mode
         struct pollfd p = { .fd = pipe_fd, .events = POLLIN };
 
         if (attach_loads(mode)) /* before it is over: the lease */
-            r = stream_open(take_fd(&out), &s, &err);
+            r = stream_open(take_fd(&out), NULL, 0, &s, &err);
         while (poll(&p, 1, 10) == 0) { /* as flamed does */
             if (s)
                 stream_poll(s, clock_monotonic_ns());

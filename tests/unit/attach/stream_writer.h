@@ -64,7 +64,7 @@ __attribute__((unused)) static struct code_map *fed(const struct writer *w, int 
 {
     struct code_map *m = NULL;
 
-    ck_assert_int_eq(code_map_new(&m), 0);
+    ck_assert_int_eq(code_map_new(NULL, 0, &m), 0);
     ck_assert_int_eq(code_map_feed(m, (struct span){ w->bytes, w->n }), result);
     return m;
 }

@@ -5,6 +5,7 @@
 #include "attach/code_map.h"
 #include "attach/stream.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "stream_writer.h"
 
 #include <fcntl.h>
@@ -183,6 +184,105 @@ START_TEST(absurd_but_well_formed)
 }
 END_TEST
 
+/* A record of @bytes bytes of code at 0x1000 with @pcs empty pcs. */
+static char *long_load(size_t bytes, uint32_t pcs)
+{
+    char *p = calloc(1, bytes);
+    struct stream_load *l = (struct stream_load *)p;
+
+    ck_assert_ptr_nonnull(p);
+    *l = (struct stream_load){ { (uint32_t)bytes, STREAM_LOAD, 0, 1 }, 0x1000, 16, 1, pcs, 0 };
+    return p;
+}
+
+/* The agent writes no longer record. Its pcs are read for each look-up. */
+START_TEST(a_record_has_a_largest_size)
+{
+    struct span record = { 0 };
+
+    for (size_t n = STREAM_RECORD_MAX; n <= STREAM_RECORD_MAX + 8; n += 8) {
+        _cleanup_(code_map_freep) struct code_map *m = NULL;
+        _cleanup_free_ char *p = long_load(n, (uint32_t)((n - sizeof(struct stream_load)) / 8));
+
+        record = (struct span){ p, n };
+        ck_assert_int_eq(code_map_new(NULL, 0, &m), 0);
+        ck_assert_int_eq(code_map_feed(m, record), n > STREAM_RECORD_MAX ? -EBADMSG : 0);
+    }
+}
+END_TEST
+
+#define MANY 100000u
+
+/* Loads @count pieces of code, of which all have one address or go down from a high one, with a
+ * stub below them all. */
+static struct code_map *many_pieces(uint32_t count, bool one_address)
+{
+    _cleanup_free_ struct stream_load *l = calloc(count, sizeof(*l));
+    struct code_map *m = NULL;
+
+    ck_assert_ptr_nonnull(l);
+    for (uint32_t i = 0; i < count; i++) {
+        l[i].r = (struct stream_record){ sizeof(*l), STREAM_LOAD, 0, 1000 + i };
+        l[i].address = 0x10000000 + (one_address ? 0 : (count - i) * UINT64_C(16));
+        l[i].code_bytes = 16;
+        l[i].method = 1;
+    }
+    ck_assert_int_eq(code_map_new(NULL, 0, &m), 0);
+    ck_assert_int_eq(code_map_feed(m, (struct span){ (char *)l, count * sizeof(*l) }), 0);
+    return m;
+}
+
+/* Each record costs about the same, with any number of pieces at its address or in any order. */
+START_TEST(time_grows_as_records_do)
+{
+    uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    _cleanup_(code_map_freep) struct code_map *m = many_pieces(2 * MANY, /* one_address= */ _i);
+    struct code_piece p;
+
+    /* Without a tree of the living pieces it takes a minute. */
+    ck_assert_uint_le(clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns, 10 * NSEC_PER_SEC);
+    ck_assert_uint_eq(code_map_stats(m).pieces, 2 * MANY);
+    ck_assert_int_eq(code_map_find(m, 0x10000018, UINT64_MAX - 1, &p), !_i);
+    ck_assert_uint_le(code_map_stats(m).steps, CODE_MAP_WALK_MAX + 1);
+}
+END_TEST
+
+/* The time of a record is hostile, too: a piece ends only once. */
+START_TEST(code_ends_at_the_end_of_time)
+{
+    struct writer w = { .n = 0 };
+    _cleanup_(code_map_freep) struct code_map *m = NULL;
+    struct code_piece p;
+
+    add_load(&w, UINT64_MAX, 0x1000, 16, 1);
+    add_unload(&w, UINT64_MAX, 0x1000);
+    add_load(&w, 5, 0x1000, 16, 2);
+    m = fed(&w, 0);
+    ck_assert_int_eq(code_map_find(m, 0x1000, 6, &p), 1);
+    ck_assert_uint_eq(p.method, 2);
+}
+END_TEST
+
+/* An owner's share bounds its map, and the map gives all of it back. */
+START_TEST(a_map_is_its_owner_s)
+{
+    struct shares memory;
+    struct code_map *m = NULL;
+    _cleanup_free_ char *p = long_load(STREAM_RECORD_MAX, 0);
+
+    shares_init(&memory, 16 << 20);
+    ck_assert_int_eq(code_map_new(&memory, 7, &m), 0);
+    for (unsigned i = 0; i < 64; i++)
+        ck_assert_int_eq(code_map_feed(m, (struct span){ p, STREAM_RECORD_MAX }), 0);
+    ck_assert_uint_eq(shares_used(&memory, 7), code_map_stats(m).bytes);
+    ck_assert_uint_le(memory.used, memory.max / 2);
+    ck_assert_uint_ge(memory.used, memory.max / 4);
+    ck_assert_uint_ge(code_map_stats(m).dropped, 64 - 16);
+    code_map_free(m);
+    ck_assert_uint_eq(memory.used, 0);
+}
+END_TEST
+
 static int stream_file(uint64_t bytes, int seals)
 {
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -199,8 +299,8 @@ START_TEST(memory_that_can_shrink_is_refused)
     struct stream *s = NULL;
     struct error err = ERROR_NULL;
 
-    ck_assert_int_eq(stream_open(stream_file(STREAM_BYTES, 0), &s, &err), -EBADMSG);
-    ck_assert_int_eq(stream_open(stream_file(4096, F_SEAL_GROW | F_SEAL_SHRINK), &s, &err),
+    ck_assert_int_eq(stream_open(stream_file(STREAM_BYTES, 0), NULL, 0, &s, &err), -EBADMSG);
+    ck_assert_int_eq(stream_open(stream_file(4096, F_SEAL_GROW | F_SEAL_SHRINK), NULL, 0, &s, &err),
                      -EBADMSG);
 }
 END_TEST
@@ -220,7 +320,7 @@ START_TEST(a_file_that_can_be_cut_is_read)
     unlink(path);
     ck_assert_int_eq(ftruncate(agent, (off_t)STREAM_BYTES), 0);
     ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
-    ck_assert_int_eq(stream_open(dup(agent), &s, NULL), 0);
+    ck_assert_int_eq(stream_open(dup(agent), NULL, 0, &s, NULL), 0);
     add_load(&w, 5, 0x1000, 16, 1);
     ck_assert_int_eq(pwrite(agent, w.bytes, w.n, (off_t)STREAM_RING_AT), w.n);
     h.head = w.n;
@@ -261,7 +361,7 @@ START_TEST(a_ring_goes_round_and_lies)
     h = (struct stream_header *)mem;
     h->magic = STREAM_MAGIC;
     h->version = STREAM_VERSION;
-    ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
+    ck_assert_int_eq(stream_open(fd, NULL, 0, &s, NULL), 0);
     ck_assert_int_eq(stream_poll(s, 1000), 0);
     ck_assert_uint_eq(h->lease_ns, 1000 + STREAM_LEASE_NS);
     /* Pads almost to the end, so that the next record wraps around. */
@@ -309,14 +409,14 @@ START_TEST(no_pages_are_made_in_place_of_those_that_were_taken)
     h.head = STREAM_RING_BYTES;
     ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
     blocks = blocks_of(agent);
-    ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
+    ck_assert_int_eq(stream_open(fd, NULL, 0, &s, NULL), 0);
     ck_assert_int_eq(stream_poll(s, 1000), -EBADMSG); /* pages of zeros hold no records */
     ck_assert_int_eq(blocks_of(agent), blocks);
     stream_close(s);
 
     h.head = 0;
     ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
-    ck_assert_int_eq(stream_open(dup(agent), &s, NULL), 0);
+    ck_assert_int_eq(stream_open(dup(agent), NULL, 0, &s, NULL), 0);
     ck_assert_int_eq(stream_poll(s, 1000), 0);
     ck_assert_int_eq(fallocate(agent, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
     ck_assert_int_eq(stream_poll(s, NSEC_PER_SEC), -EBADMSG);
@@ -352,7 +452,7 @@ static int open_agent_stream(struct stream **ret)
     int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
 
     ck_assert_int_eq(__real_pwrite(agent, &HEADER, sizeof(HEADER), 0), sizeof(HEADER));
-    ck_assert_int_eq(stream_open(fd, ret, NULL), 0);
+    ck_assert_int_eq(stream_open(fd, NULL, 0, ret, NULL), 0);
     return agent;
 }
 
@@ -399,10 +499,15 @@ int main(void)
 {
     TCase *tc = tcase_create("stream");
 
+    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, the_same_address_at_other_times);
     tcase_add_test(tc, inlining_and_lines);
     tcase_add_loop_test(tc, what_is_no_record, 0, 12);
     tcase_add_test(tc, absurd_but_well_formed);
+    tcase_add_test(tc, a_record_has_a_largest_size);
+    tcase_add_loop_test(tc, time_grows_as_records_do, 0, 2);
+    tcase_add_test(tc, code_ends_at_the_end_of_time);
+    tcase_add_test(tc, a_map_is_its_owner_s);
     tcase_add_test(tc, memory_that_can_shrink_is_refused);
     tcase_add_test(tc, a_file_that_can_be_cut_is_read);
     tcase_add_test(tc, a_ring_goes_round_and_lies);
