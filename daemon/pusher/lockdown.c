@@ -31,10 +31,10 @@
  * exec and no kill. */
 static const int ALLOWED[] = {
     /* for resolving names; bind() is for netlink and UDP: Landlock forbids it for TCP */
-    SCMP_SYS(bind),       SCMP_SYS(connect),     SCMP_SYS(eventfd2),    SCMP_SYS(getegid),
-    SCMP_SYS(getgid),     SCMP_SYS(getpeername), SCMP_SYS(getsockname), SCMP_SYS(nanosleep),
-    SCMP_SYS(sendmmsg),   SCMP_SYS(sendmsg),     SCMP_SYS(sendto),      SCMP_SYS(set_robust_list),
-    SCMP_SYS(setsockopt), SCMP_SYS(stat),        SCMP_SYS(wait4)
+    SCMP_SYS(bind),        SCMP_SYS(connect),   SCMP_SYS(eventfd2),
+    SCMP_SYS(getegid),     SCMP_SYS(getgid),    SCMP_SYS(getpeername),
+    SCMP_SYS(getsockname), SCMP_SYS(nanosleep), SCMP_SYS(set_robust_list),
+    SCMP_SYS(setsockopt),  SCMP_SYS(stat),      SCMP_SYS(wait4)
 };
 
 #define OPENS_TO_CHANGE (O_ACCMODE | O_CREAT | O_TRUNC)
@@ -62,6 +62,10 @@ static const struct {
 } ALLOWED_WITH[] = {
     { SCMP_SYS(mmap), 1, { IS(2, PROT_EXEC, 0) } },
     { SCMP_SYS(mprotect), 1, { IS(2, PROT_EXEC, 0) } },
+    /* sending must not connect, which Landlock would not see */
+    { SCMP_SYS(sendto), 1, { IS(3, MSG_FASTOPEN, 0) } },
+    { SCMP_SYS(sendmsg), 1, { IS(2, MSG_FASTOPEN, 0) } },
+    { SCMP_SYS(sendmmsg), 1, { IS(3, MSG_FASTOPEN, 0) } },
     /* for threads and for the worker's process, but with no namespaces */
     { SCMP_SYS(clone),
       1,

@@ -105,6 +105,47 @@ static int tcp_other(void)
 {
     return connect_tcp(1);
 }
+/* Sends to the port @which with @flags, which may connect. @how: the call. */
+static int send_tcp(size_t which, int flags, int how)
+{
+    struct sockaddr_in sa = { .sin_family = AF_INET,
+                              .sin_port = htons(world.port[which]),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct iovec bytes = { .iov_base = (char[]){ "x" }, .iov_len = 1 };
+    struct mmsghdr m = { .msg_hdr = { .msg_name = &sa,
+                                      .msg_namelen = sizeof(sa),
+                                      .msg_iov = &bytes,
+                                      .msg_iovlen = 1 } };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -errno;
+    return result(how == 0   ? sendto(fd, "x", 1, flags, (struct sockaddr *)&sa, sizeof(sa))
+                  : how == 1 ? sendmsg(fd, &m.msg_hdr, flags)
+                             : sendmmsg(fd, &m, 1, flags));
+}
+static int sendto_connects(void)
+{
+    return send_tcp(1, MSG_FASTOPEN, 0);
+}
+static int sendmsg_connects(void)
+{
+    return send_tcp(1, MSG_FASTOPEN | MSG_NOSIGNAL, 1);
+}
+static int sendmmsg_connects(void)
+{
+    return send_tcp(1, MSG_FASTOPEN, 2);
+}
+static int sends(void) /* not connected: the kernel's own answer */
+{
+    for (int how = 0; how < 3; how++) {
+        int r = send_tcp(0, MSG_NOSIGNAL, how);
+
+        if (r != -EPIPE)
+            return r;
+    }
+    return 0;
+}
 static int dumpable(void)
 {
     return result(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
@@ -141,6 +182,10 @@ static const struct {
     { "mptcp", mptcp, -EPERM },
     { "udp", udp, 0 },
     { "tcp_allowed", tcp_allowed, 0 },
+    { "sendto_connects", sendto_connects, -EPERM },
+    { "sendmsg_connects", sendmsg_connects, -EPERM },
+    { "sendmmsg_connects", sendmmsg_connects, -EPERM },
+    { "sends", sends, 0 },
     { "dumpable", dumpable, -EPERM },
     { "end_with_parent", end_with_parent, 0 },
     { "send_signals", send_signals, -EPERM },
