@@ -292,24 +292,38 @@ static int pass_on(const struct broker_answer *a, int fd, struct reply *rep)
     return a->result;
 }
 
-/* Returns true if @o only waits for a processor, and so is not blocked by a file. */
-static bool is_runnable(const struct server *s, const struct opener *o)
+#define NS_PER_TICK (NSEC_PER_SEC / 100) /* of /proc: 100 ticks per second */
+
+/* Returns true if @o computes or waits for a processor, and so is not blocked by a file. Gets its
+ * processor time so far. */
+static bool is_runnable(const struct server *s, const struct opener *o, uint64_t *ret_cpu_ns)
 {
     struct proc_stat stat;
 
-    return proc_read_stat(s->proc_fd, o->pid, &stat) == 0 && stat.state == 'R';
+    if (proc_read_stat(s->proc_fd, o->pid, &stat) != 0)
+        return false;
+    *ret_cpu_ns = (stat.utime_ticks + stat.stime_ticks) * NS_PER_TICK;
+    return stat.state == 'R';
 }
 
-/* Waits for an answer of @o: @wait_ns, and longer while @o waits for a processor. Returns true if
- * an answer is there. */
-static bool wait_for_answer(const struct server *s, const struct opener *o, uint64_t wait_ns)
+/* Waits for an answer of @o: @wait_ns, and longer while @o is runnable. Returns true if an answer
+ * is there. *ret_ns: the time that the wait is charged with. Waiting longer is not the owner's
+ * fault if @o has no processor, so then only the processor time of @o counts. */
+static bool wait_for_answer(const struct server *s, const struct opener *o, uint64_t wait_ns,
+                            uint64_t *ret_ns)
 {
-    uint64_t until_ns = clock_monotonic_ns() + OPENER_TURN_NS;
-    bool there;
+    uint64_t began_ns = clock_monotonic_ns(), first_ns = 0, cpu_ns;
+    bool there = is_readable(o->fd, wait_ns);
 
+    *ret_ns = MIN(clock_monotonic_ns() - began_ns, wait_ns);
+    if (there || !is_runnable(s, o, &first_ns))
+        return there;
+    cpu_ns = first_ns;
     do
         there = is_readable(o->fd, wait_ns);
-    while (!there && is_runnable(s, o) && clock_monotonic_ns() < until_ns);
+    while (is_runnable(s, o, &cpu_ns) && !there &&
+           clock_monotonic_ns() < began_ns + OPENER_TURN_NS);
+    *ret_ns += cpu_ns - first_ns;
     return there;
 }
 
@@ -317,15 +331,15 @@ static bool wait_for_answer(const struct server *s, const struct opener *o, uint
 static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget *left,
                const struct broker_request *q, struct reply *rep)
 {
-    uint64_t began_ns = clock_monotonic_ns();
+    uint64_t began_ns = clock_monotonic_ns(), charged_ns;
     struct broker_answer a;
     int fd = -1;
 
     if (wire_send(o->fd, q, sizeof(*q), NULL, 0) == 0) {
         uint64_t wait_ns = is_of_proc(q->kind) ? OPENER_WAIT_PROC_NS : OPENER_WAIT_NS;
-        bool there = wait_for_answer(s, o, wait_ns);
+        bool there = wait_for_answer(s, o, wait_ns, &charged_ns);
 
-        budget_spend(left, MIN(clock_monotonic_ns() - began_ns, wait_ns));
+        budget_spend(left, charged_ns);
         if (!there) {
             o->owner = owner;
             o->kept = false;
