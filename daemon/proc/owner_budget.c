@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proc/owner_budget.h"
 
+/* Returns how full the budget of @o is; a free one is the fullest. */
+static int64_t level(struct owner_budget *o, uint64_t now_ns)
+{
+    if (!o->key)
+        return INT64_MAX;
+    budget_has(&o->budget, now_ns);
+    return o->budget.left_ns;
+}
+
 struct budget *owner_budget_of(struct owner_budgets *p, uint64_t key, uint64_t now_ns)
 {
-    struct owner_budget *oldest = &p->owners[0];
+    struct owner_budget *fullest = &p->owners[0];
 
     for (size_t i = 0; i < OWNER_BUDGETS_MAX; i++) {
         struct owner_budget *o = &p->owners[i];
 
-        if (o->key == key) {
-            o->used_ns = now_ns;
+        if (o->key == key)
             return &o->budget;
-        }
-        if (o->used_ns < oldest->used_ns)
-            oldest = o;
+        if (level(o, now_ns) > level(fullest, now_ns))
+            fullest = o;
     }
-    *oldest = (struct owner_budget){ .key = key, .used_ns = now_ns };
-    budget_init(&oldest->budget, p->share ? p->share : OWNER_BUDGET_SHARE,
+    fullest->key = key;
+    budget_init(&fullest->budget, p->share ? p->share : OWNER_BUDGET_SHARE,
                 p->at_once_ns ? p->at_once_ns : OWNER_BUDGET_AT_ONCE_NS, now_ns);
-    return &oldest->budget;
+    return &fullest->budget;
 }

@@ -11,11 +11,11 @@
 /* The highest level of a budget. flamed opens a hundred files for a starting JVM. Each takes
  * milliseconds on a machine with ten times more runnable threads than processors. */
 #define OWNER_BUDGET_AT_ONCE_NS UINT64_C(4000000000)
-#define OWNER_BUDGETS_MAX 64 /* at this limit the least recently used budget is dropped */
+/* At this limit the fullest budget is dropped: a slow owner has its own back later, not before. */
+#define OWNER_BUDGETS_MAX 64
 
 struct owner_budget {
     uint64_t key; /* 0: free */
-    uint64_t used_ns;
     struct budget budget;
 };
 

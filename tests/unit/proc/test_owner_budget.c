@@ -373,6 +373,19 @@ START_TEST(as_many_as_fit_are_remembered)
 }
 END_TEST
 
+/* A sweep over many owners does not renew a slow one's budget. */
+START_TEST(owners_that_cost_nothing_displace_no_slow_one)
+{
+    static struct owner_budgets p;
+
+    ck_assert(has(&p, 1));
+    budget_spend(owner_budget_of(&p, 1, 0), OWNER_BUDGET_AT_ONCE_NS * 2);
+    for (uint64_t key = 2; key < 4 * OWNER_BUDGETS_MAX; key++)
+        ck_assert(has(&p, key));
+    ck_assert(!has(&p, 1));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("owner_budget");
@@ -390,5 +403,6 @@ int main(void)
     tcase_add_test(tc, nobody_can_foresee_its_number);
     tcase_add_test(tc, it_ends_and_comes_back_slowly);
     tcase_add_test(tc, as_many_as_fit_are_remembered);
+    tcase_add_test(tc, owners_that_cost_nothing_displace_no_slow_one);
     return suite_run_case("owner_budget", tc);
 }
