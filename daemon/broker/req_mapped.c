@@ -104,7 +104,7 @@ static bool read_both(const struct compared *c, uint64_t from, uint64_t at, size
  * changed. */
 static bool is_changed(const struct compared *c, const struct mapping *m)
 {
-    static const uint8_t NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+    static const uint8_t NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 }, CALL = 0xe8;
     uint8_t file[MAPPED_CODE_BYTES], there[MAPPED_CODE_BYTES];
     uint64_t before = MIN(c->place.offset - m->offset, MAPPED_CODE_BYTES / 2);
     uint64_t skipped = c->place.offset - before - m->offset; /* from the mapping's start */
@@ -113,9 +113,11 @@ static bool is_changed(const struct compared *c, const struct mapping *m)
     if (!read_both(c, m->offset + skipped, m->start + skipped, n, file, there))
         return true;
     for (size_t i = 0; i < n; i++) {
-        if (i + sizeof(NOP5) <= n && memcmp(file + i, NOP5, sizeof(NOP5)) == 0)
+        probe = function_start_breakpoint(there + i, n - i);
+        if ((probe || there[i] == CALL) && i + sizeof(NOP5) <= n &&
+            memcmp(file + i, NOP5, sizeof(NOP5)) == 0)
             i += sizeof(NOP5) - 1; /* a no-op with a probe, which the kernel replaces by a call */
-        else if ((probe = function_start_breakpoint(there + i, n - i)))
+        else if (probe)
             i += probe - 1; /* the breakpoint of another probe */
         else if (there[i] != file[i])
             return true;

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define PAGE 4096
-#define PLACE (PAGE + 4) /* in the file; page 1 of it is mapped */
+#define PLACE (PAGE + 4)  /* in the file; page 1 of it is mapped */
+#define NO_OP (PAGE + 80) /* a no-op of 5 bytes */
 
 static struct server server;
 static int file;
@@ -28,6 +29,7 @@ static void fixture_open(void)
     file =
         open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); /* a look wants no file in memory */
     memset(code, 0x90, sizeof(code));
+    memcpy(code + NO_OP, "\x0f\x1f\x44\x00\x00", 5);
     ck_assert_int_eq(pwrite(file, code, sizeof(code), 0), sizeof(code));
 }
 
@@ -37,7 +39,31 @@ static void fixture_shut(void)
     server_deinit(&server);
 }
 
-enum change { NONE, BYTE_BEFORE, BYTE_BEHIND, BREAKPOINT_THERE, CUT, UNMAPPED, WRITABLE };
+enum change {
+    NONE,
+    BYTE_BEFORE,
+    BYTE_BEHIND,
+    BREAKPOINT_THERE,
+    CALLS,      /* at the no-op, like the three that follow */
+    BREAKPOINT, /* on the way to a call */
+    JUMPS,
+    RETURNS,
+    CUT,
+    UNMAPPED,
+    WRITABLE
+};
+
+static void change_no_op(uint8_t *code, enum change change)
+{
+    static const uint8_t FIRST[] = { [CALLS] = 0xe8, [BREAKPOINT] = 0xcc, [JUMPS] = 0xe9 };
+
+    if (change < CALLS || change > RETURNS)
+        return;
+    mprotect(code, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC);
+    memset(code + NO_OP - PAGE, 0x11, 5);
+    code[NO_OP - PAGE] = change == RETURNS ? 0xc3 : FIRST[change];
+    mprotect(code, PAGE, PROT_READ | PROT_EXEC);
+}
 
 static void change_code(uint8_t *code, enum change change)
 {
@@ -45,6 +71,7 @@ static void change_code(uint8_t *code, enum change change)
         _exit(1);
     if (change == UNMAPPED)
         munmap(code, PAGE);
+    change_no_op(code, change);
     if (change != BYTE_BEFORE && change != BYTE_BEHIND && change != BREAKPOINT_THERE &&
         change != WRITABLE)
         return;
@@ -132,6 +159,18 @@ START_TEST(code_of_the_file_may_have_a_probe)
 }
 END_TEST
 
+/* Of a no-op the kernel makes a call, and no other tool's code passes for that. */
+START_TEST(a_no_op_has_a_probe_or_nothing)
+{
+    ck_assert_int_eq(check_code(NONE, NO_OP), 0);
+    ck_assert_int_eq(check_code(CALLS, NO_OP), 0);
+    ck_assert_int_eq(check_code(CALLS, NO_OP + 5), 0);
+    ck_assert_int_eq(check_code(BREAKPOINT, NO_OP), 0);
+    ck_assert_int_eq(check_code(JUMPS, NO_OP), -EPERM);
+    ck_assert_int_eq(check_code(RETURNS, NO_OP + 5), -EPERM);
+}
+END_TEST
+
 START_TEST(patched_code_is_refused_at_the_begin_of_a_mapping)
 {
     ck_assert_int_eq(check_code(BYTE_BEFORE, PLACE), -EPERM);
@@ -156,6 +195,7 @@ int main(void)
     tcase_add_checked_fixture(tc, fixture_open, fixture_shut);
     tcase_add_test(tc, a_look_is_at_all_places);
     tcase_add_test(tc, code_of_the_file_may_have_a_probe);
+    tcase_add_test(tc, a_no_op_has_a_probe_or_nothing);
     tcase_add_test(tc, patched_code_is_refused_at_the_begin_of_a_mapping);
     tcase_add_test(tc, what_cannot_be_read_is_refused);
     return suite_run_case("mapped_code", tc);
