@@ -30,8 +30,8 @@ int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, st
     struct mountinfo m;
     struct span rest;
 
-    if (memmem(line->path.p, line->path.n, "/..", 3)) /* outside of our cgroup namespace */
-        return -ENOENT;
+    if (span_eq_str(line->path, "/..") || span_starts_with(line->path, "/../"))
+        return -ENOENT; /* outside of our cgroup namespace */
     if (buf_read_at(&text, s->proc_fd, s->initial_pid_ns ? "1/mountinfo" : "self/mountinfo") < 0)
         return -ENOENT;
     rest = buf_span(&text);

@@ -45,6 +45,10 @@ static const struct {
     { V2, "0::/box/a\n", { { "box/a/cpu.max", "max 100000\n" } }, 0 },
     { V2, "0::/\n", { { "box/a/cpu.max", "100000 100000\n" } }, 0 },
     { V2, "0::/../other\n", { { "box/a/cpu.max", "100000 100000\n" } }, 0 },
+    { V2, "0::/..\n", { { "box/a/cpu.max", "100000 100000\n" } }, 0 },
+    /* a name that a container may give */
+    { V2, "0::/box/..a\n", { { "box/..a/cpu.max", "70000 100000\n" } }, 700 },
+    { V2, "0::/..box/a\n", { { "..box/cpu.max", "60000 100000\n" }, { "..box/a/x", "" } }, 600 },
     { V2, "0::/box/a\n", { { "box/a/cpu.max", "1000 1000000\n" } }, 1 },
     { V2, "0::/box/a\n", { { "box/a/cpu.max", "1000 9000000\n" } }, 1 },
     { V2, "0::/box/a\n", { { "box/a/cpu.max", "100000 0\n" } }, 0 },
