@@ -43,6 +43,13 @@ static bool has_mounts_of(const struct server *s, const struct target *t, const 
            theirs.st_ino == others.st_ino;
 }
 
+/* Returns whether a process may serve a file system of this type, by FUSE or by a pair of pipes. */
+static bool is_served(struct span type)
+{
+    return span_eq_str(type, "9p") ||
+           (span_starts_with(type, "fuse") && !span_eq_str(type, "fusectl"));
+}
+
 /* Returns true if @t has its own mounts, and a process serves one of them (FUSE). Unreadable mounts
  * count as served. */
 static bool has_served_mount(const struct server *s, const struct target *t)
@@ -57,7 +64,7 @@ static bool has_served_mount(const struct server *s, const struct target *t)
         return true;
     rest = buf_span(&text);
     while (mountinfo_take(&rest, &m)) {
-        if (span_eq_str(m.type, "fuse") || span_starts_with(m.type, "fuse."))
+        if (is_served(m.type))
             return true;
     }
     return false;
