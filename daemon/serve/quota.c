@@ -99,29 +99,40 @@ static bool has_budget(const struct request *req)
            !caller_is_root(&req->who.caller);
 }
 
-/* Returns whether all budgets of @b are full, so that dropping it has no effect. */
-static bool budgets_are_whole(struct quota_budgets *b, uint64_t now)
+/* Returns what is left of the emptiest budget of @b, in thousandths. */
+static int64_t budgets_left(struct quota_budgets *b, uint64_t now)
 {
-    return ALL_OF(i, QUOTA_BUDGET_KINDS,
-                  budget_has(&b->of[i], now) && b->of[i].left_ns == (int64_t)b->of[i].max_ns);
+    int64_t least = 1000;
+
+    for (size_t i = 0; i < QUOTA_BUDGET_KINDS; i++) {
+        budget_has(&b->of[i], now);
+        least = MIN(least, b->of[i].left_ns * 1000 / (int64_t)b->of[i].max_ns);
+    }
+    return least;
 }
 
-/* Returns the budgets of @caller. A new caller gets full ones, in an unused entry or in that of a
- * caller with full budgets. NULL: no such entry is left, so no budget limits @caller now. */
+/* Returns the budgets of @caller. A new caller gets full ones, in an unused entry, or in that of
+ * the caller who has the most left and so gains least by it. */
 static struct quota_budgets *budgets_of(struct serve *s, const struct caller *caller, uint64_t now)
 {
-    struct quota_budgets *spare = NULL;
+    struct quota_budgets *spare = &s->budgets[0];
+    int64_t most = INT64_MIN;
 
     for (size_t i = 0; i < QUOTA_BUDGETS_MAX; i++) {
         struct quota_budgets *b = &s->budgets[i];
 
         if (b->used && caller_equal(&b->caller, caller))
             return b;
-        if (!spare && (!b->used || budgets_are_whole(b, now)))
-            spare = b;
     }
-    if (!spare)
-        return NULL;
+    for (size_t i = 0; i < QUOTA_BUDGETS_MAX && most < INT64_MAX; i++) {
+        struct quota_budgets *b = &s->budgets[i];
+        int64_t left = b->used ? budgets_left(b, now) : INT64_MAX;
+
+        if (left > most) {
+            most = left;
+            spare = b;
+        }
+    }
     *spare = (struct quota_budgets){ .used = true, .caller = *caller };
     for (size_t i = 0; i < QUOTA_BUDGET_KINDS; i++)
         budget_init(&spare->of[i], BUDGETS[i].share, BUDGETS[i].max_ns, now);
@@ -163,10 +174,10 @@ static bool quota_take(struct request *req, enum quota_budget kind)
         return true;
     pthread_mutex_lock(&s->lock);
     b = budgets_of(s, &req->who.caller, now);
-    room = b && budget_has(&b->of[kind], now);
+    room = budget_has(&b->of[kind], now);
     if (room)
         budget_spend(&b->of[kind], BUDGETS[kind].taken_ns);
-    else if (b)
+    else
         retry_s = budget_retry_s(&b->of[kind]);
     pthread_mutex_unlock(&s->lock);
     if (!room)
@@ -199,9 +210,7 @@ void quota_begun(struct request *req)
         return;
     LOCK_SCOPE(&s->lock);
     b = budgets_of(s, &req->who.caller, clock_monotonic_ns());
-    if (b)
-        budget_spend(&b->of[kind],
-                     kind == QUOTA_BUDGET_BEGUN ? QUOTA_BEGUN_NS : QUOTA_BEGUN_OF_ALL_NS);
+    budget_spend(&b->of[kind], kind == QUOTA_BUDGET_BEGUN ? QUOTA_BEGUN_NS : QUOTA_BEGUN_OF_ALL_NS);
 }
 
 /* Returns whether the request may cost the CPU time of an answer. False: the answer says why
@@ -215,8 +224,7 @@ void quota_spend(struct serve *s, const struct caller *caller, uint64_t cpu_ns)
 {
     struct quota_budgets *b = budgets_of(s, caller, clock_monotonic_ns());
 
-    if (b)
-        budget_spend(&b->of[QUOTA_BUDGET_RENDERING], cpu_ns);
+    budget_spend(&b->of[QUOTA_BUDGET_RENDERING], cpu_ns);
 }
 
 void quota_set_caller(struct request *req)

@@ -57,7 +57,7 @@ enum quota_budget {
     QUOTA_BUDGET_RENDERING,
     QUOTA_BUDGET_KINDS
 };
-#define QUOTA_BUDGETS_MAX 256              /* callers with budgets */
+#define QUOTA_BUDGETS_MAX 256              /* callers with budgets; the fullest is replaced */
 #define QUOTA_ATTACH_NS (5 * NSEC_PER_SEC) /* refill time of one attach */
 #define QUOTA_ATTACHES_MAX 12              /* burst of attaches */
 /* Captures that one caller begins: a burst, and one per interval after it. The interval _OF_ALL is
