@@ -102,12 +102,13 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     pthread_cond_init(&s->idle, NULL);
     pthread_cond_init(&s->whose.work, NULL);
 
+    s->access = o->access; /* before a thread judges a request */
     r = http_start(s, err) ?: workers_start(s, err) ?: whose_start(s, err) ?: net_start(s, err);
     if (r < 0) {
+        s->access = NULL; /* the caller keeps it */
         serve_stop(s);
         return r;
     }
-    s->access = o->access;
     tls_unref(o->tls); /* s->tls has a reference */
     *ret = s;
     return 0;

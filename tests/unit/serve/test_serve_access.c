@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "serve/origin.h"
+#include "serve/serve_impl.h"
 
 static const struct {
     const char *headers;
@@ -210,6 +211,30 @@ START_TEST(a_unix_socket_takes_any_host)
 }
 END_TEST
 
+static const struct access_rules *rules_at_start; /* when the HTTP server began */
+
+int __real_http_start(struct serve *s, struct error *err);
+int __wrap_http_start(struct serve *s, struct error *err);
+
+int __wrap_http_start(struct serve *s, struct error *err)
+{
+    rules_at_start = serve_access(s);
+    return __real_http_start(s, err);
+}
+
+/* The first request may come before serve_start() returns. */
+START_TEST(the_first_request_has_rules)
+{
+    struct serve_opts o = USUAL;
+
+    o.access = calloc(1, sizeof(*o.access));
+    ck_assert_ptr_nonnull(o.access);
+    start_with(&o);
+    ck_assert_ptr_eq(rules_at_start, o.access);
+    stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("serve_access");
@@ -220,6 +245,7 @@ int main(void)
     tcase_add_loop_test(served, only_its_own_page_may_ask, 0, ARRAY_SIZE(ACCESS));
     tcase_add_loop_test(served, health_alone_needs_no_host, 0, ARRAY_SIZE(OLD));
     tcase_add_test(served, a_unix_socket_takes_any_host);
+    tcase_add_test(pure, the_first_request_has_rules);
     tcase_add_loop_test(pure, same_origin_is_scheme_host_and_port, 0, ARRAY_SIZE(OVER_TLS));
     suite_add_tcase(s, served);
     suite_add_tcase(s, pure);
