@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes the user who may look into a process: the same rule as the kernel's ptrace_may_access(),
- * or a narrower one. An id alone is not enough: a container has users of its own with the same
- * numbers.
+ * Computes the user who may look into a process, by the rule of the kernel's ptrace_may_access()
+ * for users, or a narrower one. Groups do not matter here: the kernel compares them, too. An id
+ * alone is not enough: a container has users of its own with the same numbers.
  */
 #include "base/ascii.h"
 #include "proc/proc.h"
