@@ -414,5 +414,8 @@ int fold_profile(const struct fold *f, size_t from, size_t to, uint32_t event, s
     memcpy(meta.symbols, f->p->symbols, sizeof(meta.symbols));
     for (size_t i = from; r == 0 && i < to; i++)
         r = add_row(&u, &f->rows[i], event);
-    return r == 0 ? record_finish(u.record, &meta, ret) : r < 0 ? -ENOMEM : r;
+    return r == 0         ? record_finish(u.record, &meta, ret)
+           : r == -ENOSPC ? -EFBIG /* half of the rows have fewer names */
+           : r < 0        ? -ENOMEM
+                          : r;
 }
