@@ -98,6 +98,8 @@ static void reset_image(struct image *im)
         p->args[0] = '\0';
     p->exec_id = 0;
     p->payer = 0;
+    p->owner = 0; /* the new program may be set-user-ID */
+    p->rootless = false;
     im->facts = false;
     im->facts_ns = im->look.last_ns = im->look.last_vsize_bytes = 0;
     im->look.vm_since_ns = im->look.vm_retry_ns = 0;
@@ -274,7 +276,9 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
     } else {
         im->p.replaced = true;
         image_end(im, time_ns, /* replaced= */ true);
+        im->p.pins++; /* a full table does not evict it */
         next = table_add(d, &id, NULL, comm);
+        im->p.pins--;
         if (!next)
             return NULL;
         /* Facts that an exec does not change. */

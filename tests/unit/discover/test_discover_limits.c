@@ -91,6 +91,44 @@ static struct image *add_live(struct discover *d, int32_t pid, uint64_t owner)
     return im;
 }
 
+/* The process that executes another program is the only one that could be evicted for it. */
+START_TEST(an_exec_evicts_not_its_own_process)
+{
+    struct discover *d = make(empty_folder, false);
+    struct image *im = NULL;
+    struct discover_stats stats;
+
+    for (int32_t i = 0; i < DISCOVER_PROCESSES_MAX; i++)
+        im = add_live(d, 1000 + i, 1 + (uint64_t)i);
+    im->handed = false;
+    d->evict_bucket = (size_t)im->p.id.host_pid & (DISCOVER_BUCKETS - 1);
+    ck_assert_ptr_null(image_replace(d, im, clock_monotonic_ns(), SPAN("y")));
+    ck_assert_uint_eq(d->count, DISCOVER_PROCESSES_MAX);
+    ck_assert(im->p.replaced);
+    discover_stats(d, &stats);
+    ck_assert_uint_eq(stats.table_full, 1);
+    end(d);
+}
+END_TEST
+
+/* The entry of a shell that executes sudo is used again; the user may not look into sudo. */
+START_TEST(an_exec_has_no_owner_until_it_is_read)
+{
+    struct discover *d = make(empty_folder, false);
+    struct image *im = add_live(d, 1000, 1);
+
+    im->handed = false;
+    im->facts = true;
+    im->p.owner = 1000;
+    im->p.rootless = true;
+    tell(d, SIDEBAND_EXEC, 1000, clock_monotonic_ns(), "sudo");
+    ck_assert_ptr_eq(table_newest(d, 1000), im);
+    ck_assert_str_eq(im->p.comm, "sudo");
+    ck_assert(!im->facts && !im->p.owner && !im->p.rootless);
+    end(d);
+}
+END_TEST
+
 #define CROWD (UINT64_C(1) << 40) /* an owner */
 #define OTHERS 100
 
@@ -183,6 +221,8 @@ int main(void)
     tcase_add_loop_test(tc, one_owner_does_not_fill_the_table, 0, 2);
     tcase_add_test(tc, many_owners_may_fill_the_table);
     tcase_add_test(tc, sweeps_after_lost_records);
+    tcase_add_test(tc, an_exec_evicts_not_its_own_process);
+    tcase_add_test(tc, an_exec_has_no_owner_until_it_is_read);
     tcase_add_test(tc, notes_come_due_once);
     tcase_set_timeout(tc, 60);
     failed = suite_run_case("discover_limits", tc);
