@@ -178,8 +178,15 @@ void discover_catch_up(struct discover *d)
     if (d->caught_up_ns && now_ns - d->caught_up_ns < NSEC_PER_SEC)
         return;
     d->caught_up_ns = now_ns;
-    if (!d->sideband || !d->stats.sweeps || d->sweep.after_loss) {
+    if (!d->sideband || !d->stats.sweeps) {
         discover_sweep(d);
+        return;
+    }
+    /* A process can make records get lost. What a sweep does not reach now, polls read later. */
+    if (d->sweep.after_loss || (d->sweep.dir && d->sweep.under_way_after_loss)) {
+        if (!d->sweep.dir)
+            d->sweep.next_ns = 0;
+        sweep_run(d, now_ns, now_ns + CATCH_UP_NS);
         return;
     }
     poll_recent(d, /* now_ns= */ UINT64_MAX, now_ns + CATCH_UP_NS);

@@ -19,6 +19,7 @@
 
 static int proc_fd = -1;
 static unsigned maps_opened, configs_opened, dropped;
+static uint64_t slow_maps_ns; /* how long the broker takes to open maps */
 
 static inline int fake_maps(struct broker *ctx, const struct proc_id *id, int *ret_fd,
                             struct error *err)
@@ -27,6 +28,8 @@ static inline int fake_maps(struct broker *ctx, const struct proc_id *id, int *r
 
     (void)ctx;
     maps_opened++;
+    if (slow_maps_ns)
+        usleep((useconds_t)(slow_maps_ns / 1000));
     snprintf(path, sizeof(path), "%d/maps", id->host_pid);
     *ret_fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
     return *ret_fd < 0 ? error_errno(err, "maps") : 0;

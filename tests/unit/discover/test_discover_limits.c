@@ -184,6 +184,25 @@ START_TEST(sweeps_after_lost_records)
 }
 END_TEST
 
+/* With lost records a request reads a part of /proc only: whoever loses them costs it no more. */
+START_TEST(a_request_waits_for_no_whole_sweep)
+{
+    struct discover *d = make(NODE, false);
+
+    discover_sweep(d);
+    tell(d, SIDEBAND_LOST, 0, clock_monotonic_ns(), "");
+    ck_assert_int_eq(sideband_map(NULL, 0, &d->sideband, NULL), 0);
+    slow_maps_ns = 50 * NSEC_PER_MSEC;
+    discover_catch_up(d);
+    ck_assert_uint_eq(d->stats.sweeps, 1);
+    ck_assert_ptr_nonnull(d->sweep.dir);
+    slow_maps_ns = 0;
+    discover_poll(d, clock_monotonic_ns()); /* reads the rest */
+    ck_assert_uint_eq(d->stats.sweeps, 2);
+    end(d);
+}
+END_TEST
+
 START_TEST(notes_come_due_once)
 {
     static struct recent r;
@@ -223,6 +242,7 @@ int main(void)
     tcase_add_test(tc, sweeps_after_lost_records);
     tcase_add_test(tc, an_exec_evicts_not_its_own_process);
     tcase_add_test(tc, an_exec_has_no_owner_until_it_is_read);
+    tcase_add_test(tc, a_request_waits_for_no_whole_sweep);
     tcase_add_test(tc, notes_come_due_once);
     tcase_set_timeout(tc, 60);
     failed = suite_run_case("discover_limits", tc);

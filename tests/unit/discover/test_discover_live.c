@@ -112,8 +112,10 @@ START_TEST(catches_up_without_a_sweep)
     ck_assert_uint_eq(d->stats.sweeps, 1);
     ck_assert(d->sweep.wanted);
     d->sweep.after_loss = true;
-    d->caught_up_ns = 0;
-    discover_catch_up(d);
+    for (int i = 0; i < 1000 && d->stats.sweeps < 2; i++) { /* a part at a time */
+        d->caught_up_ns = 0;
+        discover_catch_up(d);
+    }
     ck_assert_uint_eq(d->stats.sweeps, 2);
     live_stop(pid);
     discover_free(d);
