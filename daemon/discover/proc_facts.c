@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads one process from /proc. The files are read one after the other while the process runs. The
- * facts count only if no exec was recorded since, and if the start time is still the same.
+ * facts count only if no exec was recorded since, and if the start time is still the same. Without
+ * side-band records an exec in the meantime goes unnoticed.
  */
 #include "discover/table.h"
 
@@ -144,6 +145,16 @@ static void set_owner(struct discover *d, struct image *im, const struct proc_st
     im->p.rootless = uid != 0;
 }
 
+/* Returns whether the pid is still that process's. Without side-band records nothing else shows
+ * that it belongs to another one now. */
+static bool is_same_still(struct discover *d, const struct image *im)
+{
+    struct proc_stat stat;
+    int r = readers_stat(d->opts.proc_fd, &im->p.id, &stat);
+
+    return r == -ETIMEDOUT || (r == 0 && stat.start_ticks == im->p.id.start_ticks);
+}
+
 static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
 {
     _cleanup_buf_ struct buf cgroup = BUF_NULL, cmdline = BUF_NULL, uid_map = BUF_NULL;
@@ -165,7 +176,7 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
     facts_read_cmdline(d, &im->p.id, FACTS_COMMAND_BYTES, &cmdline);
     read_text(d, host_pid, "uid_map", FACTS_UID_MAP_MAX_BYTES, &uid_map);
     events_drain(d);
-    if (!image_is_live(im))
+    if (!image_is_live(im) || (!d->sideband && !is_same_still(d, im)))
         return PROC_GONE;
     if (!im->p.start_realtime_ns)
         im->p.start_realtime_ns = clock_realtime_ns() - clock_ns(CLOCK_BOOTTIME) +
