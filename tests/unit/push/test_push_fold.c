@@ -338,6 +338,52 @@ START_TEST(drops_and_counts_what_is_too_large)
 }
 END_TEST
 
+#define DEEP 1000 /* frames of a stack */
+#define DEEP_STACKS 36
+
+/* Adds a stack of frames that each have a long name of their own. */
+static void add_deep(uint32_t thread)
+{
+    static char name[2000];
+    static uint32_t frames[DEEP], last;
+    struct profile_sample s = { .time_ns = 5, .thread = thread, .count = 1 };
+
+    memset(name, 'x', sizeof(name) - 1);
+    for (size_t i = 0; i < DEEP; i++) {
+        struct function fn = { 0 };
+        struct frame f = { .kind = FRAME_C2 };
+
+        name[snprintf(name, 16, "m%u", ++last)] = 'x';
+        fn.name = str(name);
+        ck_assert_int_eq(frame_table_function(table, &fn, &f.function), 0);
+        ck_assert_int_eq(frame_table_frame(table, &f, &frames[i]), 0);
+    }
+    ck_assert_int_eq(record_sample(rec, &s, frames, DEEP), 0);
+}
+
+/* A message has 64 MiB of names at most: more of them are in several messages. */
+START_TEST(splits_names_that_do_not_fit)
+{
+    struct export_opts o = { .protocol = PUSH_OTLP, .host = "", .link = "" };
+    struct export_counts counts;
+    struct fold *f;
+
+    teardown();
+    ck_assert_int_eq(frame_table_new(100000, 80 << 20, &table), 0);
+    ck_assert_int_eq(record_new(table, 1000000, &rec), 0);
+    shop = thread_of(1, "shop", "1", "");
+    for (int i = 0; i < DEEP_STACKS; i++)
+        add_deep(shop);
+    f = folded(2000);
+    bodies = 0;
+    ck_assert_int_eq(export_fold(f, &o, take_body, &o, &counts), 0);
+    ck_assert_uint_eq(counts.samples, DEEP_STACKS);
+    ck_assert_uint_eq(counts.dropped, 0);
+    ck_assert_uint_gt(bodies, 1);
+    fold_free(f);
+}
+END_TEST
+
 START_TEST(sends_nothing_of_nothing)
 {
     struct export_opts o = { .protocol = PUSH_OTLP, .host = "", .link = "" };
@@ -365,6 +411,7 @@ int main(void)
     tcase_add_test(tc, copies_frames_of_its_rows);
     tcase_add_loop_test(tc, splits_below_the_limit, 0, 8);
     tcase_add_test(tc, drops_and_counts_what_is_too_large);
+    tcase_add_test(tc, splits_names_that_do_not_fit);
     tcase_add_test(tc, sends_nothing_of_nothing);
     return suite_run_case("push_fold", tc);
 }
