@@ -19,8 +19,10 @@ struct budget *owner_budget_of(struct owner_budgets *p, uint64_t key, uint64_t n
 
         if (o->key == key)
             return &o->budget;
-        if (level(o, now_ns) > level(fullest, now_ns))
-            fullest = o;
+    }
+    for (size_t i = 1; i < OWNER_BUDGETS_MAX; i++) {
+        if (level(&p->owners[i], now_ns) > level(fullest, now_ns))
+            fullest = &p->owners[i];
     }
     fullest->key = key;
     budget_init(&fullest->budget, p->share ? p->share : OWNER_BUDGET_SHARE,
