@@ -45,7 +45,8 @@ UNWIND_INLINE void unwind_remember(struct unwind_walk *w, uint64_t key)
     struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
 
     /* A reader on another CPU compares the key first and then copies the rest. A torn entry can
-     * mislead one step, but its return address is then validated. */
+     * mislead one step, but its return address is then validated. The frame of that step may have
+     * the kind and compile id of another: two CPUs would have to use the entry within some ns. */
     *(volatile uint64_t *)&k->key = 0;
     k->blob = w->rule.blob;
     k->compile_id = w->rule.compile_id;
