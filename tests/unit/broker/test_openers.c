@@ -65,7 +65,7 @@ START_TEST(an_owner_pays_for_what_an_opener_computes)
     ck_assert_int_eq(proc_read_start(s.proc_fd, getpid(), &id.start_ticks), 0);
     q.fields.target.start_ticks = id.start_ticks;
     ck_assert_int_eq(file_openers_ask(&s, &q, &rep), -ETIMEDOUT);
-    left_ns = owner_budget_of(&s.owner_budgets, proc_owner(s.proc_fd, &id), 0)->left_ns;
+    left_ns = owner_budget_of(&s.owners.budgets, server_owner(&s, &id), 0)->left_ns;
     cpu_ns = stop_busy(s.openers[0].pid);
     ck_assert_int_ge((int64_t)OWNER_BUDGET_AT_ONCE_NS - left_ns + (int64_t)SLACK_NS,
                      (int64_t)cpu_ns);
