@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int ask_range(void *cookie, uint64_t start, uint64_t end, const struct code_location *frames,
                      size_t count)
 {
-    const struct code_map *m = cookie;
+    struct code_map *m = cookie;
     struct code_method names;
 
     if (start >= end || count == 0 || count > CODE_MAP_FRAMES_MAX)
