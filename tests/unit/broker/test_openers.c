@@ -44,8 +44,8 @@ static uint64_t stop_busy(pid_t pid)
     return ns_of(used.ru_utime) + ns_of(used.ru_stime);
 }
 
-/* A process can make an opener compute, by a folder with many files. */
-START_TEST(an_owner_pays_for_what_an_opener_computes)
+/* Asks an opener that computes. Gets its processor time, and what the owner was charged with. */
+static void ask_busy(uint64_t *ret_cpu_ns, uint64_t *ret_charged_ns)
 {
     static struct server s;
     struct broker_request q = { .version = BROKER_WIRE_VERSION,
@@ -55,7 +55,6 @@ START_TEST(an_owner_pays_for_what_an_opener_computes)
     struct reply rep = { 0 };
     struct proc_id id = { .host_pid = getpid() };
     int64_t left_ns;
-    uint64_t cpu_ns;
     int fds[2];
 
     ck_assert_int_eq(server_init(&s, /* client= */ 0, &err), 0);
@@ -65,13 +64,23 @@ START_TEST(an_owner_pays_for_what_an_opener_computes)
     ck_assert_int_eq(proc_read_start(s.proc_fd, getpid(), &id.start_ticks), 0);
     q.fields.target.start_ticks = id.start_ticks;
     ck_assert_int_eq(file_openers_ask(&s, &q, &rep), -ETIMEDOUT);
+    *ret_cpu_ns = stop_busy(s.openers[0].pid);
     left_ns = owner_budget_of(&s.owners.budgets, server_owner(&s, &id), 0)->left_ns;
-    cpu_ns = stop_busy(s.openers[0].pid);
-    ck_assert_int_ge((int64_t)OWNER_BUDGET_AT_ONCE_NS - left_ns + (int64_t)SLACK_NS,
-                     (int64_t)cpu_ns);
+    *ret_charged_ns = (uint64_t)((int64_t)OWNER_BUDGET_AT_ONCE_NS - left_ns);
     close(fds[1]);
     file_openers_stop(&s);
     server_deinit(&s);
+}
+
+/* A process can make an opener compute, by a folder with many files. On a busy machine the opener
+ * may have too little of a processor to show that. */
+START_TEST(an_owner_pays_for_what_an_opener_computes)
+{
+    uint64_t cpu_ns = 0, charged_ns = 0;
+
+    for (int i = 0; i < 20 && cpu_ns < 2 * SLACK_NS; i++)
+        ask_busy(&cpu_ns, &charged_ns);
+    ck_assert_uint_ge(charged_ns + SLACK_NS, cpu_ns);
 }
 END_TEST
 
@@ -79,7 +88,7 @@ int main(void)
 {
     TCase *tc = tcase_create("openers");
 
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     tcase_add_test(tc, an_owner_pays_for_what_an_opener_computes);
     return suite_run_case("openers", tc);
 }
