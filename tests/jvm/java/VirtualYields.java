@@ -17,8 +17,11 @@ public class VirtualYields {
     static final int SHORT = 72_000;
     static final int CROWD = 40_000;
 
+    static volatile boolean holds;
+
     static final class Held {
         static {
+            holds = true;
             hold();
         }
 
@@ -128,6 +131,8 @@ public class VirtualYields {
         ManyThreads.Site site = what.equals("yield") ? VirtualYields::yielder : what.equals("slowly") ? VirtualYields::slowYielder : Held::touch;
         for (int i = what.equals("yield") ? 2 : 1; i > 0; i--)
             ManyThreads.start(true, what, site);
+        while (what.equals("pin") && !holds)
+            Thread.sleep(1);
     }
 
     public static void main(String[] args) throws Exception {
