@@ -11,9 +11,8 @@
 #define SEALS (F_SEAL_GROW | F_SEAL_SHRINK)
 /* The seals of a file in a file system that flamed mounted in the container. */
 #define SEALS_OF_FILE F_SEAL_SEAL
-#define COPY_BYTES                                                                                 \
-    ((size_t)2 * STREAM_RECORD_MAX)   /* bytes of the ring that are copied at a time               \
-                                       */
+/* Bytes of the ring that are copied at a time. */
+#define COPY_BYTES ((size_t)2 * STREAM_RECORD_MAX)
 #define TELL_NS (250 * NSEC_PER_MSEC) /* time between two writes of the tail for the agent */
 
 /* The file is read and written, never mapped. A mounted file can be truncated. If the container
