@@ -84,7 +84,7 @@ class RequestEvents(WithClasses):
         """/top has both operations, and below each only its functions."""
         below: dict[str, set[str]] = {}
         group = ""
-        for line in daemon.get("/top", pid=pid, once=1, interval="3s", by="operation", top=100).text.splitlines():
+        for line in daemon.get("/top", pid=pid, once=1, interval="3s", hz=499, by="operation", top=1000).text.splitlines():
             if match := re.match(r" +\d+\.\d\d%  (\[.*\])$", line):
                 group = match[1]
             elif match := re.match(r" *\d+\.\d\d% +\d+\.\d\d%  \S+ +(.+)$", line):
