@@ -91,8 +91,10 @@ const struct piece *code_map_piece(struct code_map *m, uint64_t pc, uint64_t tim
         const struct piece *p = piece_at(m, m->order[i - 1]);
 
         m->stats.steps++;
-        if (first - i == CODE_MAP_WALK_MAX)
+        if (first - i == CODE_MAP_WALK_MAX) {
+            m->stats.given_up++;
             return NULL;
+        }
         if (pc < p->start || pc >= p->end || (time_ns >= p->to_ns && p->to_ns != UINT64_MAX))
             continue;
         if (time_ns < p->from_ns) {

@@ -185,11 +185,17 @@ static size_t agent_frames(struct deferred *l, uint64_t pc, bool is_return_addre
 {
     struct code_location at[CODE_MAP_FRAMES_MAX];
     struct code_piece piece;
+    struct code_map_stats before = code_map_stats(l->source.map);
     size_t count;
 
-    if (code_map_stats(l->source.map).steps > l->steps_max ||
-        !code_map_find(l->source.map, pc - is_return_address, time_ns, &piece))
+    if (before.steps > l->steps_max) {
+        l->stats.given_up++;
         return 0;
+    }
+    if (!code_map_find(l->source.map, pc - is_return_address, time_ns, &piece)) {
+        l->stats.given_up += code_map_stats(l->source.map).given_up > before.given_up;
+        return 0;
+    }
     if (piece.stub) {
         ret[0] = stub_frame(l, piece.stub_name);
         return 1;

@@ -49,5 +49,6 @@ struct deferred_stats {
     uint32_t both, same; /* places that both sources named; those with equal names */
     uint32_t added;      /* places that only the source named */
     uint32_t loops;      /* places in loops that memory named otherwise, and rightly */
+    uint32_t given_up;   /* places that were not looked up, or not to the end: too much code */
 };
 struct deferred_stats deferred_stats(const struct deferred *l);

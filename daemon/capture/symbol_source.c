@@ -218,6 +218,11 @@ void capture_add_names(const struct capture *c, struct profile *p)
     snprintf(p->symbols + n, sizeof(p->symbols) - n,
              "; %u of %u places agree with memory, %u only it could name, %u in loops by memory",
              s.same, s.both, s.added, s.loops);
+    if (s.given_up)
+        profile_warn(p,
+                     "%u places were not looked up among the code that the agent reports, because "
+                     "there is too much of it: they have the names that memory gives",
+                     s.given_up);
 }
 
 void capture_drop_names(struct captures *captures, struct capture *c)

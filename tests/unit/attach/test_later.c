@@ -192,6 +192,28 @@ START_TEST(loops_are_memorys)
 }
 END_TEST
 
+/* An agent that reports more code at an address than is looked at: memory's name stays, and counts.
+ */
+START_TEST(too_much_code_is_counted)
+{
+    _cleanup_(code_map_freep) struct code_map *map = agent();
+    struct deferred_source s = { .map = map };
+    uint32_t frame = memory_frame("x.X", "x", FRAME_C2), id;
+
+    for (uint32_t i = 0; i <= CODE_MAP_WALK_MAX; i += 512) {
+        struct writer w = { .n = 0 };
+
+        for (uint32_t k = 0; k < 512; k++)
+            add_load(&w, 10 + i + k, 0x1000, 0x100, 1);
+        ck_assert_int_eq(code_map_feed(map, (struct span){ w.bytes, w.n }), 0);
+    }
+    id = deferred_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &frame, 1);
+    deferred_decide(later, &s);
+    ck_assert_str_eq(names_of(id), "x.X.x/1");
+    ck_assert_uint_eq(deferred_stats(later).given_up, 1);
+}
+END_TEST
+
 /* The interpreter's own code already has a name. */
 START_TEST(the_interpreter_is_let_be)
 {
@@ -329,6 +351,7 @@ int main(void)
     tcase_add_test(tc, keeps_the_outermost_method);
     tcase_add_test(tc, both_are_compared);
     tcase_add_loop_test(tc, loops_are_memorys, 0, 4);
+    tcase_add_test(tc, too_much_code_is_counted);
     tcase_add_test(tc, the_interpreter_is_let_be);
     tcase_add_test(tc, the_jvms_own_text);
     tcase_add_test(tc, in_a_profile);

@@ -244,6 +244,9 @@ START_TEST(time_grows_as_records_do)
     ck_assert_uint_eq(code_map_stats(m).pieces, 2 * MANY);
     ck_assert_int_eq(code_map_find(m, 0x10000018, UINT64_MAX - 1, &p), !_i);
     ck_assert_uint_le(code_map_stats(m).steps, CODE_MAP_WALK_MAX + 1);
+    ck_assert_uint_eq(code_map_stats(m).given_up, 0);
+    ck_assert_int_eq(code_map_find(m, 0x10000008, UINT64_MAX - 1, &p), 0);
+    ck_assert_uint_eq(code_map_stats(m).given_up, (uint64_t)_i);
 }
 END_TEST
 
