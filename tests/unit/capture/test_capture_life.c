@@ -65,7 +65,7 @@ START_TEST(samples_before_and_after_it_are_not)
 }
 END_TEST
 
-/* A view of a running capture has the losses so far. After a reset it begins anew. */
+/* A view of a running capture has the losses so far, or those since the last reset. */
 START_TEST(a_view_has_the_losses_of_its_window)
 {
     const uint64_t lost[] = { 5, 5, 7 };

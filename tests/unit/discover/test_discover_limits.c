@@ -184,7 +184,7 @@ START_TEST(sweeps_after_lost_records)
 }
 END_TEST
 
-/* With lost records a request reads a part of /proc only: whoever loses them costs it no more. */
+/* After lost records, a request reads only a part of /proc. */
 START_TEST(a_request_waits_for_no_whole_sweep)
 {
     struct discover *d = make(NODE, false);

@@ -56,6 +56,16 @@ void recorded_teardown(void)
     frame_table_free(table);
 }
 
+void recorded_sample(const uint32_t *stack, size_t depth, uint32_t n, enum category category)
+{
+    struct profile_sample s = { .time_ns = 1,
+                                .thread = main_thread,
+                                .count = n,
+                                .flags = category << PROFILE_SAMPLE_CATEGORY_SHIFT };
+
+    ck_assert_int_eq(record_sample(rec, &s, stack, depth), 0);
+}
+
 char *recorded_rows(struct profile *p, const struct view_opts *o, struct buf *out)
 {
     struct view *v = NULL;

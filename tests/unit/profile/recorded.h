@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "profile/category.h"
 #include "profile/view.h"
 
 extern struct frame_table *table;
@@ -18,5 +19,7 @@ void recorded_setup_for(size_t entries, size_t samples);
 uint32_t recorded_string(const char *s);
 uint32_t recorded_frame(const char *class_name, const char *name, enum frame_kind kind,
                         uint32_t line);
+/* Adds @n samples of the main thread with @stack, innermost first. */
+void recorded_sample(const uint32_t *stack, size_t depth, uint32_t n, enum category category);
 /* Adds the rows of a view of @p to @out, "name;name N\n" each. Returns the text. */
 char *recorded_rows(struct profile *p, const struct view_opts *o, struct buf *out);

@@ -2,7 +2,6 @@
 /* change_set_add(): which samples count, and in which series. */
 #include "suite.h"
 
-#include "profile/category.h"
 #include "profile/changes.h"
 #include "recorded.h"
 
@@ -13,16 +12,6 @@
 static uint32_t kernel(const char *name)
 {
     return recorded_frame("", name, FRAME_KERNEL, 0);
-}
-
-static void sample(const uint32_t *stack, size_t depth, uint32_t n, enum category category)
-{
-    struct profile_sample s = { .time_ns = 1,
-                                .thread = main_thread,
-                                .count = n,
-                                .flags = category << PROFILE_SAMPLE_CATEGORY_SHIFT };
-
-    ck_assert_int_eq(record_sample(rec, &s, stack, depth), 0);
 }
 
 /* Returns the value of the series @name of @kind in the first minute; -1: there is none. */
@@ -51,17 +40,17 @@ START_TEST(interrupts_are_not_of_the_service)
     struct profile *p = NULL;
     struct view *v = NULL;
 
-    sample((uint32_t[]){ run }, 1, 100, CATEGORY_JAVA);
-    sample((uint32_t[]){ schedule, call, run }, 3, 20, CATEGORY_KERNEL);
-    sample((uint32_t[]){ kernel("handle_mm_fault"), kernel("asm_exc_page_fault"), run }, 3, 3,
-           CATEGORY_KERNEL);
-    sample((uint32_t[]){ schedule, kernel("irqentry_exit_to_user_mode"),
-                         kernel("asm_sysvec_reschedule_ipi"), run },
-           4, 1000, CATEGORY_KERNEL);
-    sample((uint32_t[]){ schedule, kernel("exit_to_user_mode_loop"), call, run }, 4, 2000,
-           CATEGORY_KERNEL);
-    sample((uint32_t[]){ kernel("handle_softirqs"), kernel("el0t_64_irq_handler"), run }, 3, 4000,
-           CATEGORY_KERNEL);
+    recorded_sample((uint32_t[]){ run }, 1, 100, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ schedule, call, run }, 3, 20, CATEGORY_KERNEL);
+    recorded_sample((uint32_t[]){ kernel("handle_mm_fault"), kernel("asm_exc_page_fault"), run }, 3,
+                    3, CATEGORY_KERNEL);
+    recorded_sample((uint32_t[]){ schedule, kernel("irqentry_exit_to_user_mode"),
+                                  kernel("asm_sysvec_reschedule_ipi"), run },
+                    4, 1000, CATEGORY_KERNEL);
+    recorded_sample((uint32_t[]){ schedule, kernel("exit_to_user_mode_loop"), call, run }, 4, 2000,
+                    CATEGORY_KERNEL);
+    recorded_sample((uint32_t[]){ kernel("handle_softirqs"), kernel("el0t_64_irq_handler"), run },
+                    3, 4000, CATEGORY_KERNEL);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
     ck_assert_int_eq(change_set_init(&set, &steps), 0);

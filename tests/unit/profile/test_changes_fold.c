@@ -2,7 +2,6 @@
 /* changes_fold(): if callers and callees share a change, the most specific name stays. */
 #include "suite.h"
 
-#include "profile/category.h"
 #include "profile/changes.h"
 #include "recorded.h"
 
@@ -41,16 +40,6 @@ static uint32_t java(const char *class_name, const char *name)
     return recorded_frame(class_name, name, FRAME_C2, 0);
 }
 
-static void sample(const uint32_t *stack, size_t depth, uint32_t n, enum category category)
-{
-    struct profile_sample s = { .time_ns = 1,
-                                .thread = main_thread,
-                                .count = n,
-                                .flags = category << PROFILE_SAMPLE_CATEGORY_SHIFT };
-
-    ck_assert_int_eq(record_sample(rec, &s, stack, depth), 0);
-}
-
 /* Folds, and checks which names are left: @names, with blanks between them. */
 static void check_left(const char *names)
 {
@@ -83,9 +72,9 @@ START_TEST(new_methods_that_call_each_other)
              find = java("java.util.regex.Matcher", "find"),
              slice = java("java.util.regex.Pattern", "slice");
 
-    sample((uint32_t[]){ run }, 1, 94, CATEGORY_JAVA);
-    sample((uint32_t[]){ find, match, rules, run }, 4, 3, CATEGORY_JAVA);
-    sample((uint32_t[]){ slice, find, match, rules, run }, 5, 3, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ run }, 1, 94, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ find, match, rules, run }, 4, 3, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ slice, find, match, rules, run }, 5, 3, CATEGORY_JAVA);
     change(CHANGE_FUNCTION, "java.lang.Thread.run", 94, 101.5, 3);
     change(CHANGE_CATEGORY, "java", 94, 101, 3);
     change(CHANGE_FUNCTION, "shop.Main.rules", 0, 6.1, 0.4);
@@ -102,8 +91,8 @@ START_TEST(a_new_caller)
     uint32_t poll = java("shop.Poller", "poll"), query = java("shop.Db", "query"),
              cart = java("shop.Cart", "total");
 
-    sample((uint32_t[]){ query, poll }, 2, 10, CATEGORY_JAVA);
-    sample((uint32_t[]){ query, cart }, 2, 20, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ query, poll }, 2, 10, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ query, cart }, 2, 20, CATEGORY_JAVA);
     change(CHANGE_FUNCTION, "shop.Db.query", 20, 30, 2);
     change(CHANGE_FUNCTION, "shop.Poller.poll", 0, 10, 1);
     check_left("shop.Poller.poll");
@@ -117,13 +106,13 @@ START_TEST(a_method_of_the_jdk)
     uint32_t handle = java("shop.Main", "handle"), quote = java("shop.Json", "quote"),
              replace = java("java.lang.String", "replace");
 
-    sample((uint32_t[]){ replace, quote, handle }, 3, 3, CATEGORY_JAVA);
-    sample((uint32_t[]){ handle }, 1, 80, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ replace, quote, handle }, 3, 3, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ handle }, 1, 80, CATEGORY_JAVA);
     change(CHANGE_FUNCTION, "shop.Main.handle", 80, 83.3, 2);
     change(CHANGE_FUNCTION, "java.lang.String.replace", 0, 3, 0.5);
     check_left("java.lang.String.replace");
-    sample((uint32_t[]){ replace, quote, handle }, 3, 3, CATEGORY_JAVA);
-    sample((uint32_t[]){ quote, handle }, 2, 3, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ replace, quote, handle }, 3, 3, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ quote, handle }, 2, 3, CATEGORY_JAVA);
     change(CHANGE_FUNCTION, "shop.Main.handle", 80, 83.3, 2);
     change(CHANGE_FUNCTION, "shop.Json.quote", 3, 6.1, 0.7);
     change(CHANGE_FUNCTION, "java.lang.String.replace", 0, 3, 0.5);
@@ -138,8 +127,8 @@ START_TEST(a_kind_of_work)
              mark = recorded_frame(NULL, "G1CMTask::do_marking_step", FRAME_JVM, 0),
              cart = java("shop.Cart", "total");
 
-    sample((uint32_t[]){ mark, work }, 2, 30, CATEGORY_GC);
-    sample((uint32_t[]){ cart }, 1, 70, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ mark, work }, 2, 30, CATEGORY_GC);
+    recorded_sample((uint32_t[]){ cart }, 1, 70, CATEGORY_JAVA);
     change(CHANGE_FUNCTION, "GangWorker::run", 3, 9, 1);
     change(CHANGE_FUNCTION, "shop.Cart.total", 10, 15.5, 1);
     change(CHANGE_CATEGORY, "gc", 4, 9.4, 1);
@@ -155,15 +144,15 @@ START_TEST(an_operation_of_a_method)
 {
     uint32_t get = java("shop.Orders", "get"), put = java("shop.Orders", "put");
 
-    sample((uint32_t[]){ get }, 1, 10, CATEGORY_JAVA);
-    sample((uint32_t[]){ put }, 1, 10, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ get }, 1, 10, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ put }, 1, 10, CATEGORY_JAVA);
     change_of("shop.Orders.get", "shop.Orders.get()", 0, 10, 1);
     change(CHANGE_FUNCTION, "shop.Orders.get", 0, 10.5, 1);
     change_of("shop.Orders.put", "shop.Orders.put()", 0, 5, 1);
     change(CHANGE_FUNCTION, "shop.Orders.put", 0, 10, 1);
     change(CHANGE_OPERATION, "GET /orders", 0, 10, 1);
     check_left("shop.Orders.get shop.Orders.put() shop.Orders.put GET /orders");
-    sample((uint32_t[]){ get }, 1, 10, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ get }, 1, 10, CATEGORY_JAVA);
     change(CHANGE_FUNCTION, "shop.Orders.get", 0, 10.5, 1);
     change_of("shop.Orders.get", "GET /orders/{id}", 0, 10, 1);
     check_left("shop.Orders.get");
@@ -187,7 +176,7 @@ START_TEST(an_operation_with_a_long_name)
     if (_i)
         frame_table_set_route(table, frame_table_get(table, stack[0])->function,
                               recorded_string(long_name));
-    sample(stack, 2, 1, CATEGORY_JAVA);
+    recorded_sample(stack, 2, 1, CATEGORY_JAVA);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     ck_assert_int_eq(view_new(p, &(struct view_opts){ .exact = true }, &v, NULL), 0);
     profile_unref(p);
@@ -206,12 +195,12 @@ START_TEST(a_wait_that_a_lock_names)
 {
     uint32_t enter = java("shop.Ledger", "enter");
 
-    sample((uint32_t[]){ enter }, 1, 10, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ enter }, 1, 10, CATEGORY_JAVA);
     change(CHANGE_WAIT, "lock", 5, 40, 9);
     change(CHANGE_WAIT, "park", 40, 5, 9);
     change(CHANGE_LOCK, "shop.Ledger", 0, 28, 3);
     check_left("park shop.Ledger");
-    sample((uint32_t[]){ enter }, 1, 10, CATEGORY_JAVA);
+    recorded_sample((uint32_t[]){ enter }, 1, 10, CATEGORY_JAVA);
     change(CHANGE_WAIT, "lock", 5, 40, 9);
     change(CHANGE_LOCK, "shop.Ledger", 0, 8, 3);
     change(CHANGE_LOCK, "shop.Cart", 40, 10, 3);
