@@ -56,7 +56,7 @@ class Tarball(unittest.TestCase):
         return "/tmp/" + os.listdir(root + "/tmp")[0] + "/flamed"
 
     def check(self, original: str) -> None:
-        """From unpacking to a flame graph within 10 s, or as many times longer as programs wait for each processor."""
+        """From unpacking to a flame graph within 10 s."""
         root = self.root(original)
         spin = jvm.make_spin()
         with jvm.Jvm(paths.jdk(17), "-cp", spin.folder, spin.main) as target:
@@ -68,7 +68,7 @@ class Tarball(unittest.TestCase):
                 self.assertIn(spin.main, page.text)
                 took = time.monotonic() - begin
                 print(f"a flame graph after {took:.1f} s", flush=True)
-                self.assertLess(took, 10 * proc.PATIENCE * max(1, os.getloadavg()[0] / os.cpu_count()))
+                self.assertLess(took, 10 * proc.PATIENCE) # 10 s but in an emulated machine
 
     def test_bullseye(self):
         """With glibc 2.31."""
