@@ -13,6 +13,8 @@
  * the capture's duration is added, so that it runs for at least half. (Other captures have
  * BACKEND_BEGIN_MAX_NS, as the verifier of a slow machine took 14 s.) */
 #define CAPTURE_PREPARE_FIRST_NS CAPTURE_LATEST_NS
+/* A capture that is shorter by less than this has no warning: its two figures would be equal. */
+#define SHORTER_WARNED_NS (50 * NSEC_PER_MSEC)
 /* Bounds of the interval between polls. The interval is a quarter of the time that the capture has
  * waited. */
 #define PREPARE_POLL_MIN_NS (4 * NSEC_PER_MSEC)
@@ -43,6 +45,8 @@ static void capture_set_end(struct capture *c)
     if (!c->to.waiter.done || c->start_ns - c->asked_ns <= CAPTURE_LATEST_NS)
         return;
     c->end_ns = MAX(c->asked_ns + c->duration_ns + CAPTURE_LATEST_NS, c->start_ns);
+    if (c->start_ns + c->duration_ns - c->end_ns < SHORTER_WARNED_NS)
+        return;
     record_warn(c->record,
                 "installing the programs and probes of this capture took %.1f s, so it is %.1f s "
                 "long and not %.1f s; take it again for the whole time",
