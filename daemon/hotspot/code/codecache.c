@@ -153,6 +153,37 @@ int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *re
     return 0;
 }
 
+/* Moves *at back to the start of the block that holds it now. A VM that frees code during a walk
+ * merges the block there with the one before. Return: 0; -ENOENT: no block holds it, or one starts
+ * there; -errno. */
+static int rejoin(struct hotspot_vm *vm, const struct code_heap *h, uint64_t *at)
+{
+    uint64_t start, end;
+    bool used;
+    int r;
+
+    memory_begin(&vm->memory);
+    r = codecache_start(vm, h, *at, &start) ?: codecache_header(vm, h, start, &end, &used);
+    if (r < 0 || start == *at || end <= *at)
+        return r < 0 && r != -EBADMSG && r != -EFAULT ? r : -ENOENT;
+    *at = start;
+    return 0;
+}
+
+/* Reads the block at @block of @h. Return: 0 with its end and use; -EBADMSG: none starts there;
+ * -errno. */
+static int walked_block(struct hotspot_vm *vm, const struct code_heap *h, uint64_t block,
+                        uint64_t *ret_end, bool *ret_used)
+{
+    uint64_t tag;
+    int r = codecache_header(vm, h, block, ret_end, ret_used);
+
+    if (r == 0 && *ret_used)
+        r = memory_number(&vm->memory, h->segmap + ((block - h->low) >> h->log2_segment), 1, &tag)
+                ?: (tag ? -EBADMSG : 0);
+    return r == -EFAULT ? -EBADMSG : r;
+}
+
 /* Walks the blocks of @h from *at on by their lengths; *at becomes the end of the last one. Free
  * memory behind the last block is zero, or has remains of freed blocks. The segment map does not
  * mark those. The VM merges free neighbours. So there is at most one free block more than used
@@ -163,12 +194,16 @@ static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, uint
     size_t n = 0, unused = 0;
 
     while (*at < h->high && n < max) {
-        uint64_t block = *at, end, tag;
+        uint64_t block = *at, end;
         bool used;
-        int r = codecache_header(vm, h, block, &end, &used);
+        int r = walked_block(vm, h, block, &end, &used);
 
-        if (r == -EBADMSG || r == -EFAULT)
-            return 0;
+        if (r == -EBADMSG) {
+            r = rejoin(vm, h, at);
+            if (r == 0)
+                continue;
+            return r == -ENOENT ? 0 : r;
+        }
         if (r < 0)
             return r;
         *at = end;
@@ -176,11 +211,7 @@ static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, uint
             return 0;
         if (!used)
             continue;
-        r = memory_number(&vm->memory, h->segmap + ((block - h->low) >> h->log2_segment), 1, &tag);
-        if (r == -EFAULT || (r == 0 && tag != 0))
-            return 0;
-        if (r == 0)
-            r = fn(cookie, vm, block + vm->layout.sizeof_HeapBlock, end);
+        r = fn(cookie, vm, block + vm->layout.sizeof_HeapBlock, end);
         if (r != 0)
             return r;
         n++;

@@ -333,6 +333,33 @@ START_TEST(a_walk_goes_on)
 }
 END_TEST
 
+/* Counts @code, and lets the VM merge the block behind it with it, once. */
+static int count_and_merge(void *cookie, const struct hotspot_code *code)
+{
+    if (head.segments == 1) {
+        head.segments = 2;
+        second_tag = 1;
+    }
+    return count_code(cookie, code);
+}
+
+/* A walk that is between two blocks when the VM merges them goes on with the merged one. */
+START_TEST(a_walk_outlives_a_merge)
+{
+    struct hotspot_vm *vm = vm_of_records();
+    struct hotspot_codes_at at = { 0 };
+    int count = 0;
+
+    head.segments = 1;
+    head.size = 32;
+    head.begin = head.end = BLOB + 32;
+    ck_assert_int_eq(hotspot_vm_codes(vm, &at, count_and_merge, &count), 2);
+    ck_assert_int_eq(count, 2);
+    second_tag = 0;
+    hotspot_vm_close(vm);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("limits");
@@ -343,5 +370,6 @@ int main(void)
     tcase_add_test(tc, an_abandoned_reader_ends);
     tcase_add_loop_test(tc, records_end, 0, (int)ARRAY_SIZE(TABLES));
     tcase_add_test(tc, a_walk_goes_on);
+    tcase_add_test(tc, a_walk_outlives_a_merge);
     return suite_run_case("hotspot_limits", tc);
 }
