@@ -76,6 +76,9 @@ void server_probe(struct server *s)
 {
     _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
+    if (syscall(SYS_openat2, -1, "", NULL, 0) < 0 && errno == ENOSYS)
+        log_warn("the kernel has no openat2(): flamed has no limits of control groups, names of "
+                 "pods, counters of JVMs, perf maps or debug files; run Linux 5.6 or later");
     s->setns_by_pidfd = pidfd >= 0 && (setns(pidfd, CLONE_NEWUTS) == 0 || errno != EINVAL);
 }
 

@@ -3,19 +3,11 @@
 tested here."""
 import os
 import signal
-import sys
 
 from harness import attach, bundle, jvm, paths, proc
 from harness.daemon import Daemon
+from harness.oldkernel import CALLS_OF_5_8, MOUNT_SETATTR, SETNS, lacking
 from harness.spinning import WithSpinningJvm
-
-CLOSE_RANGE, MOUNT_SETATTR, SETNS = 436, 442, 308
-# A kernel like Linux 5.8: close_range() is of 5.9, and 440 is the first call of 5.10.
-CALLS_OF_5_8 = (f"{CLOSE_RANGE}=ENOSYS", "440-=ENOSYS")
-
-
-def lacking(*rules: str) -> tuple[str, ...]:
-    return (sys.executable, os.path.join(paths.TREE, "tests/jvm/harness/oldkernel.py"), *rules, "--")
 
 
 class OldKernel(WithSpinningJvm):
@@ -28,7 +20,7 @@ class OldKernel(WithSpinningJvm):
 
     def test_calls_of_5_8(self):
         """It starts, reports that Landlock is missing, attaches, and restarts after a kill -9 of each process."""
-        with Daemon(wrap=list(lacking(*CALLS_OF_5_8))) as daemon, self.container() as c:
+        with Daemon(wrap=lacking(*CALLS_OF_5_8)) as daemon, self.container() as c:
             self.assertIn("the kernel has no Landlock", daemon.log())
             self.assert_attached(daemon, self.pid)
             self.assert_attached(daemon, c.pid)
@@ -51,7 +43,7 @@ class OldKernel(WithSpinningJvm):
 
     def test_no_setns_by_pidfd(self):
         """Namespaces cannot be entered: flamed does not attach to a container's JVM, with the reason. It attaches to another one."""
-        with Daemon(wrap=list(lacking(f"{SETNS}=EINVAL"))) as daemon, self.container() as c:
+        with Daemon(wrap=lacking(f"{SETNS}=EINVAL")) as daemon, self.container() as c:
             self.assert_attached(daemon, self.pid)
             steps = daemon.get(f"/api/v1/jvms/{c.pid}/preflight").text
             self.assertIn("cannot enter by a pidfd", steps)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without BPF programs: perf events give CPU time, by copies of stacks. Missing features are reported with the reason."""
+"""Without BPF programs: perf events give CPU time, by copies of stacks. Missing features are reported with the reason. The kernel also
+lacks the system calls that Linux 5.4 lacks."""
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from unittest import mock
 
 from harness import jvm, paths, proc
 from harness.daemon import Daemon
+from harness.oldkernel import CALLS_OF_5_4, lacking
 from harness.profile import count, ordered
 from harness.spinning import WithSpinningJvm
 
@@ -21,7 +23,7 @@ class PerfHome(WithSpinningJvm):
     def setUpClass(cls):
         super().setUpClass()
         with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "bpf"}):
-            cls.daemon = Daemon()
+            cls.daemon = Daemon(wrap=lacking(*CALLS_OF_5_4))
         cls.addClassCleanup(cls.daemon.stop)
 
     def test_true_and_whole(self):
@@ -34,7 +36,7 @@ class PerfHome(WithSpinningJvm):
         self.assertEqual((profile.quality["lost"], profile.quality["truncated"]), (0, 0), profile.describe())
 
     def test_it_says_so(self):
-        """In /readyz, and in each answer."""
+        """In /readyz, and in each answer. The log says what is missing besides."""
         ready = self.daemon.get("/readyz")
         told = [p["detail"] for p in ready.json()["problems"] if p["what"] == "without bpf"]
         self.assertEqual((ready.status, len(told)), (200, 1), ready)
@@ -42,6 +44,8 @@ class PerfHome(WithSpinningJvm):
         for text in told[0], "\n".join(profile.warnings):
             self.assertIn("without BPF programs event cpu alone is sampled", text)
             self.assertIn(WHY, text)
+        for text in "the kernel has no Landlock", "the kernel has no openat2()":
+            self.assertIn(text, self.daemon.log())
 
     def test_what_there_is_not(self):
         """Other events and higher rates are refused, and the list of events says so."""

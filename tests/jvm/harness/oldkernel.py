@@ -2,16 +2,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program as if the kernel were older: oldkernel.py CALL=ERRNO... -- PROGRAM ARGUMENT...
 
-A filter of system calls returns ERRNO (a name: ENOSYS, EINVAL) for each CALL. CALL is a number, or FIRST- for all from FIRST on."""
+A filter of system calls returns ERRNO (a name: ENOSYS, EINVAL) for each CALL. CALL is a number, or FIRST- for all from FIRST on. Numbers
+from 424 on are the same on all architectures."""
 import ctypes
 import errno
 import os
+import platform
 import struct
 import sys
+
+CLOSE_RANGE, MOUNT_SETATTR = 436, 442
+SETNS = {"x86_64": 308, "aarch64": 268}[platform.machine()]
+# close_range() is the first call after 5.4, which cannot enter a namespace by a pidfd, either.
+CALLS_OF_5_4 = (f"{CLOSE_RANGE}-=ENOSYS", f"{SETNS}=EINVAL")
+# close_range() is of 5.9, and 440 is the first call of 5.10.
+CALLS_OF_5_8 = (f"{CLOSE_RANGE}=ENOSYS", "440-=ENOSYS")
 
 LD_W_ABS, JEQ, JGE, RET = 0x20, 0x15, 0x35, 0x06
 ERRNO, ALLOW = 0x00050000, 0x7FFF0000
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, MODE_FILTER = 38, 22, 2
+
+
+def lacking(*rules: str) -> list[str]:
+    """Returns the begin of a command line that runs a program with these rules."""
+    return [sys.executable, os.path.abspath(__file__), *rules, "--"]
 
 
 def instructions(rules: list[str]) -> bytes:
@@ -35,4 +49,5 @@ def main() -> None:
     os.execvp(sys.argv[at + 1], sys.argv[at + 1:])
 
 
-main()
+if __name__ == "__main__":
+    main()
