@@ -28,11 +28,6 @@ SYMBOL_LESS = "at the calls of its allocation stubs"
 FIXED = "Allocation repeats in a fixed pattern"
 
 
-def some(*kinds):
-    """Returns the last of KINDS of JVMs; with FLAMED_ALLOC_EACH, as in jvm_alloc_each, all of them."""
-    return kinds if os.environ.get("FLAMED_ALLOC_EACH") else kinds[-1:]
-
-
 def old_kernel_daemon(word: str) -> Daemon:
     """Returns a daemon that treats a feature of the kernel as missing, by its name in docs/kernels.md."""
     words = os.environ.get("FLAMED_OLD_KERNEL", "")
@@ -212,7 +207,7 @@ class Checks(WithEvent):
 
 class Alloc(Checks):
     def test_as_the_program_allocated(self):
-        for version, options in ((17, ("-Xmx256m", "-XX:+UseParallelGC")), (25, ("-Xmx256m", "-XX:+UseG1GC"))):
+        for version, options in jvm.some((25, ("-Xmx256m", "-XX:+UseG1GC")), (17, ("-Xmx256m", "-XX:+UseParallelGC"))):
             with self.subTest(jdk=version), Program(paths.jdk(version), self.classes.folder, *options, *BUFFERS) as program:
                 print(version, end=" ")
                 self.prepare(self.daemon, program)
@@ -224,7 +219,7 @@ class Alloc(Checks):
         """With probes at calls in allocation stubs: the same result."""
         folder = tempfile.mkdtemp(prefix="flamed-alloc.")
         self.addCleanup(shutil.rmtree, folder)
-        for version, options in some((17, ("-Xmx256m", "-XX:+UseG1GC")), (25, ("-Xmx256m", "-XX:+UseParallelGC"))):
+        for version, options in jvm.some((17, ("-Xmx256m", "-XX:+UseG1GC")), (25, ("-Xmx256m", "-XX:+UseParallelGC"))):
             with self.subTest(jdk=version), Program(stripped(paths.jdk(version), folder), self.classes.folder, *options, *BUFFERS) as program:
                 print(version, "stripped", end=" ")
                 self.assertIn(SYMBOL_LESS, self.prepare(self.daemon, program))
@@ -235,7 +230,7 @@ class Alloc(Checks):
     def test_kinds(self):
         """Objects without a `new` in the source: lambdas, arrays of variable arguments, boxed numbers, concatenated strings. On JDK 25,
         virtual threads allocate them."""
-        for version, options in some((17, ()), (25, ("-Dvirtual=1",))):
+        for version, options in jvm.some((25, ("-Dvirtual=1",)), (17, ())):
             with self.subTest(jdk=version), Program(paths.jdk(version), self.classes.folder, "-Xmx256m", *options, *BUFFERS, mode="kinds") as program:
                 print(version, *options, end=" ")
                 self.prepare(self.daemon, program)
@@ -247,7 +242,7 @@ class Alloc(Checks):
         buffers."""
         folder = tempfile.mkdtemp(prefix="flamed-alloc.")
         self.addCleanup(shutil.rmtree, folder)
-        for version, home, options in some((17, paths.jdk(17), BUFFERS), (17, stripped(paths.jdk(17), folder), ()), (25, paths.jdk(25), ())):
+        for version, home, options in jvm.some((25, paths.jdk(25), ()), (17, paths.jdk(17), BUFFERS), (17, stripped(paths.jdk(17), folder), ())):
             with self.subTest(home=home), Program(home, self.classes.folder, "-Xmx256m", *options, mode="fixed") as program:
                 self.prepare(self.daemon, program)
                 capture = self.daemon.capture(pid=program.pid, event="alloc", interval="64k")
@@ -265,7 +260,7 @@ class Alloc(Checks):
         """Each array is a sample, so none is missing and there is no warning, except for objects that the same loop allocates in buffers."""
         folder = tempfile.mkdtemp(prefix="flamed-alloc.")
         self.addCleanup(shutil.rmtree, folder)
-        for home in some(paths.jdk(17), stripped(paths.jdk(17), folder), paths.jdk(25)):
+        for home in jvm.some(paths.jdk(25), paths.jdk(17), stripped(paths.jdk(17), folder)):
             with self.subTest(home=home), Program(home, self.classes.folder, "-Xmx256m", *BUFFERS, mode="large") as program:
                 self.prepare(self.daemon, program)
                 profile = self.check(program, 1e9, "64k", samples=2400)
@@ -282,7 +277,7 @@ class Alloc(Checks):
 
     def test_in_containers(self):
         bundle.need_runc()
-        for kind in ({"user_namespace": True, "read_only": True}, {"user_namespace": False, "docker": True, "overlay": True}):
+        for kind in jvm.some({"user_namespace": False, "docker": True, "overlay": True}, {"user_namespace": True, "read_only": True}):
             with self.subTest(kind=kind), Contained(paths.jdk(17), self.classes.folder, "-Xmx64m", **kind) as program:
                 self.prepare(self.daemon, program)
                 capture = self.daemon.capture(pid=program.pid, event="alloc", interval="64k")

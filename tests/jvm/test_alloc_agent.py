@@ -107,9 +107,7 @@ class AllocAgent(Base):
         proc.wait_until(lambda: not changed_pages(program.pid, AGENT), 30, "its probe is gone")
 
     def test_fixed_loop(self):
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for check in [pool.submit(self.check, version) for version in (17, 25)]:
-                check.result()
+        jvm.side_by_side(self, self.check, jvm.some(17, 25))
 
     def holder_error(self, program: Program) -> int:
         """Returns the error that JVMTI gives to another agent that wants to sample; 0: none."""

@@ -53,7 +53,7 @@ class Checks(jvm.WithClasses):
 
 class Allocated(Checks):
     def test_as_the_program_allocated(self):
-        for version, options in ((17, ("-XX:+UseG1GC",)), (17, ("-XX:-UseTLAB",)), (25, ("-XX:+UseParallelGC",)), (25, ("-XX:+UseZGC",))):
+        for version, options in ((17, ("-XX:-UseTLAB",)), *jvm.some((25, ("-XX:+UseZGC",)), (25, ("-XX:+UseParallelGC",)), (17, ("-XX:+UseG1GC",)))):
             with self.subTest(jdk=version, options=options), Program(paths.jdk(version), self.classes.folder, "-Xmx128m", *options) as program:
                 print(version, *options, end=": ")
                 self.compare(program, 100_000)

@@ -131,7 +131,7 @@ class Kinds(unittest.TestCase):
         def one(version: int) -> None:
             with bundle.Container(paths.jdk(version), self.spin.folder, *self.arguments(), **options) as c:
                 self.check(c)
-        jvm.side_by_side(self, one)
+        jvm.side_by_side(self, one, jvm.some(25, 17))
 
 
 class Matrix(Kinds):
@@ -147,6 +147,7 @@ class Matrix(Kinds):
     def test_hidepid_2(self):
         self.each(hidepid=2)
 
+    @jvm.further_case
     def test_overlay_root(self):
         self.each(user_namespace=False, overlay=True, read_only=False)
 
@@ -158,7 +159,7 @@ class Matrix(Kinds):
             with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
                 check_named(self, attach.attach(c.pid), self.spin)
                 self.assertTrue(proc.alive(c.pid))
-        jvm.side_by_side(self, one)
+        jvm.side_by_side(self, one, jvm.some(17, 25))
 
     def test_a_time_namespace(self):
         """Its clock is a day ahead. The helper computes its deadline by this clock once it has joined the namespace."""
@@ -187,7 +188,7 @@ class Matrix(Kinds):
                 found = attach.attach(c.pid, "copy")
                 self.assertEqual(found["step"], "copy", found.text)
                 self.assertTrue(os.path.exists(path))
-        jvm.side_by_side(self, one)
+        jvm.side_by_side(self, one, jvm.some(25, 17))
         with bundle.Container(paths.jdk(17), self.spin.folder, *self.arguments(), user_namespace=False) as c:
             found = attach.attach(c.pid, "copy")
             self.assertIn("was not loaded", found["error"], found.text)
@@ -198,7 +199,7 @@ class Matrix(Kinds):
         def one(version: int) -> None:
             with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments("."), own_proc=False) as c:
                 check_named(self, attach.attach(c.pid), self.spin)
-        jvm.side_by_side(self, one)
+        jvm.side_by_side(self, one, jvm.some(17, 25))
 
     def test_what_another_pid_1_left_in_the_same_tmp(self):
         """A file of another user: HotSpot cannot put its own socket there. A file of the same user: it can, and attaching works."""
@@ -247,14 +248,14 @@ class Care(jvm.WithClasses):
         self.assertEqual(err.strip(), "")
 
     def test_reduced_signals(self):
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version):
                 j = self.start(version, "-Xrs")
                 self.refused(j, "SIGQUIT")
                 self.unharmed(j)
 
     def test_stopped(self):
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version):
                 j = self.start(version)
                 proc.stop(j.pid)
@@ -264,7 +265,7 @@ class Care(jvm.WithClasses):
                 self.unharmed(j)
 
     def test_no_dynamic_agents(self):
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version):
                 j = self.start(version, "-XX:-EnableDynamicAgentLoading")
                 self.refused(j, "EnableDynamicAgentLoading", modes=("load",))
@@ -276,7 +277,7 @@ class Care(jvm.WithClasses):
 
     def test_young(self):
         """A JVM that is attached to within milliseconds of its start is either skipped or runs on unchanged."""
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             for delay in (0, 0.005, 0.02, 0.05):
                 with self.subTest(jdk=version, delay=delay):
                     j = jvm.Jvm(paths.jdk(version), "-Xmx32m", "-cp", self.classes.folder, "Idle", "1", start="")
@@ -422,7 +423,7 @@ class Care(jvm.WithClasses):
             p.kill()
 
     def test_it_ends_while_being_attached_to(self):
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             for delay in (0.0, 0.01, 0.03, 0.06, 0.1):
                 with self.subTest(jdk=version, delay=delay):
                     j = self.start(version)
@@ -462,7 +463,7 @@ class Lease(jvm.WithClasses):
                     took = machine.given()
                 self.assertLess(took, 7)
                 self.assertTrue(proc.alive(j.pid))
-        jvm.side_by_side(self, one)
+        jvm.side_by_side(self, one, jvm.some(25, 17))
 
     def test_code_comes_and_goes(self):
         """Code compiled and dropped during the stream is reported, with unloads."""
@@ -511,7 +512,7 @@ class Churn(jvm.WithClasses):
 
     def test_many_attaches(self):
         total = int(os.environ.get("FLAMED_ATTACHES", "60"))
-        versions = tuple(v for v in (17, 25) if v in paths.jdks())
+        versions = jvm.some(17, 25)
 
         def one(version: int) -> None:
             with churning(version, self.classes) as j:

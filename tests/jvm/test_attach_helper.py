@@ -142,7 +142,7 @@ class ByMemory(unittest.TestCase):
             self.skipTest("this kernel has no vm.memfd_noexec")
         classes = jvm.Classes()
         classes.compile("Idle.java")
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version):
                 java = [paths.jdk(version) + "/bin/java", "-Xmx32m", "-cp", classes.folder, "Idle", "1"]
                 script = """

@@ -116,7 +116,7 @@ class Calls(WithEvent):
                     self.assertEqual(counts, [500, 700], profile.describe())
 
     def test_of_a_jvm(self):
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version), JavaProgram(version, self.classes.folder) as program:
                 self.prepare(program.pid, "libc.so.6:malloc")
                 capture = self.daemon.capture(pid=program.pid, event="libc.so.6:malloc")

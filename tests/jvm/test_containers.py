@@ -96,7 +96,7 @@ class Kinds(WithSpinAndDaemon):
         def one(version: int) -> None:
             with bundle.Container(paths.jdk(version), self.spin.folder, *self.arguments(), **options) as c:
                 self.check(c)
-        jvm.side_by_side(self, one)
+        jvm.side_by_side(self, one, jvm.some(25, 17))
 
 
 class Containers(Kinds):
@@ -110,13 +110,13 @@ class Containers(Kinds):
         def one(version: int) -> None:
             with bundle.Chroot(paths.jdk(version), self.spin.folder, *self.arguments()) as c:
                 self.check(c)
-        jvm.side_by_side(self, one)
+        jvm.side_by_side(self, one, jvm.some(17, 25))
 
     def test_e_two_pid_namespaces(self):
         def one(version: int) -> None:
             with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments(".")) as c:
                 self.check(c)
-        jvm.side_by_side(self, one)
+        jvm.side_by_side(self, one, jvm.some(25, 17))
 
     def test_h_container_and_nspid_select_it(self):
         home = paths.jdk(17)
@@ -175,6 +175,7 @@ class InsidePidNamespace(unittest.TestCase):
         self.assertTrue(any("pid namespace" in w for w in answer.warnings), answer.headers)
         self.assertEqual(answer.headers["X-Flamed-Lost"], "0")
 
+    @jvm.further_case
     def test_jdk_17(self):
         paths.need_root()
         self.check(17)

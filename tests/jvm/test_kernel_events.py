@@ -114,7 +114,7 @@ class KernelEvents(jvm.WithClasses):
             return sum(int(line.split()[1]) for tid in proc.threads(pid) for line in proc.read(f"/proc/{pid}/task/{tid}/status").splitlines()
                        if "ctxt_switches" in line)
 
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             for event, what, interval, counter in (("page-faults", "touch", 16, faults), ("minor-faults", "touch", 16, faults),
                                                    ("context-switches", "switch", 4, switches)):
                 with self.subTest(jdk=version, event=event), Program(version, self.classes.folder) as program:
@@ -175,7 +175,7 @@ class KernelEvents(jvm.WithClasses):
     def test_native_memory(self):
         """Direct buffers of two sites, in bytes."""
         huge = "[always]" in proc.read("/sys/kernel/mm/transparent_hugepage/enabled")
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
                 program.do("touch")
                 profile = self.meanwhile(program, "touch", event="nativemem", interval="64k")

@@ -110,10 +110,10 @@ class Live(Base):
             self.ends(program)
 
     def test_g1(self):
-        jvm.side_by_side(self, lambda version: self.check(version, "-XX:+UseG1GC"))
+        jvm.side_by_side(self, lambda version: self.check(version, "-XX:+UseG1GC"), jvm.some(25, 17))
 
     def test_zgc(self):
-        jvm.side_by_side(self, lambda version: self.check(version, "-XX:+UseZGC"))
+        jvm.side_by_side(self, lambda version: self.check(version, "-XX:+UseZGC"), jvm.some(17, 25))
 
     def test_a_leak(self):
         """The growing cache of a service is the widest frame, also in a scrape. A diff of two captures shows it."""

@@ -3,7 +3,7 @@
 import re
 
 import test_threads
-from harness import proc
+from harness import jvm, proc
 
 KINDS = {"fast": ("monitor", "Owners$Fast"), "heavy": ("monitor", "Owners$Heavy"), "lock": ("lock", "ReentrantLock")}
 
@@ -42,5 +42,6 @@ class LockOwners(test_threads.Threads):
     def test_owners_25(self):
         self.check_owners(25)
 
+    @jvm.further_case
     def test_owners_17(self):
         self.check_owners(17)

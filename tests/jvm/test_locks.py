@@ -120,12 +120,12 @@ class Locks(Checks, WithEvent):
     sources = ("Locks.java", "BriefLocks.java")
 
     def test_as_the_program_waited(self):
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
                 self.compare(version, program, float(os.environ.get("FLAMED_LOCKS_SECONDS", 2)))
 
     def test_threads_that_live_briefly(self):
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version), Program(version, self.classes.folder, main="BriefLocks") as program:
                 self.compare(version, program, float(os.environ.get("FLAMED_LOCKS_SECONDS", 2)), BRIEF, least_known=0.5)
 

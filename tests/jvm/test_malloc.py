@@ -204,7 +204,7 @@ class Malloc(mallocs.WithMallocs):
             first.stop()
 
     def test_of_a_jvm(self):
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version), JavaProgram(version, self.classes.folder) as program:
                 self.check_jvm(program)
 

@@ -7,7 +7,7 @@ import time
 
 from harness import native, paths
 from harness.daemon import Daemon
-from harness.jvm import Jvm, WithClasses, side_by_side
+from harness.jvm import Jvm, WithClasses, side_by_side, some
 
 MANY = 700 # more than one description holds
 TOO_MANY = 4700 # more than flamed keeps per process
@@ -56,7 +56,7 @@ class ManyLibraries(WithClasses):
                     self.check(profile)
                     self.assertEqual([w for w in profile.warnings if LEFT_OUT in w], [])
                     jvm.stop()
-        side_by_side(self, check)
+        side_by_side(self, check, some(17, 25))
 
     def test_beyond_the_bound(self):
         """Beyond the limit, the loss is reported. libjvm and libc are known at once. Libraries that samples met are known in the next

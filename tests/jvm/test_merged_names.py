@@ -28,7 +28,7 @@ class Merged(jvm.WithClasses):
                 and counts.get(i, 0) > share * sum(s["samples"] for s in document["stacks"])}
 
     def test_two_starts(self):
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version):
                 first, second = self.capture(version, 0), self.capture(version, 6)
                 plain = [self.names(capture) for capture in (first, second)]

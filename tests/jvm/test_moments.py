@@ -117,7 +117,7 @@ class Moments(WithEvent):
         self.assertEqual(sum(m["count"] for m in of_kind(profile, "classes_loaded")), len(of_kind(profile, "class_load")))
 
     def test_names(self):
-        jvm.side_by_side(self, self.check_names)
+        jvm.side_by_side(self, self.check_names, jvm.some(25, 17))
 
     def check_often(self, version: int) -> None:
         """More than 100 classes a second: their probes are removed, and the profile says so. All others stay."""
@@ -143,7 +143,7 @@ class Moments(WithEvent):
             proc.wait_until(lambda: probes(program.pid) == 0, 20, "no probe is left")
 
     def test_often(self):
-        jvm.side_by_side(self, self.check_often)
+        jvm.side_by_side(self, self.check_often, jvm.some(17, 25))
 
     def test_often_while_nobody_reads(self):
         """There are too many classes and the ring is full, so that report is lost. The next classes report it again. Only captures of that
@@ -225,7 +225,7 @@ class Moments(WithEvent):
                 self.assertEqual(seen[f"Deopts.rare{i}"], recorded[f"Deopts.rare{i}"])
 
     def test_deoptimised(self):
-        jvm.side_by_side(self, self.check_deoptimised)
+        jvm.side_by_side(self, self.check_deoptimised, jvm.some(25, 17))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import os
 import time
 
-from harness import native, proc
+from harness import jvm, native, proc
 from harness.events import WithEvent
 from harness.profile import Profile
 from test_locks import FEW_MS, LOCKS, Program, asked
@@ -50,7 +50,7 @@ class NativeLocks(WithEvent):
 
     def test_not_those_of_java(self):
         """Monitors, parks and sleeps also end in futexes. They belong to event=lock, and are not here."""
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
                 self.prepare(program.pid)
                 profile = self.profile(program.pid, 1)

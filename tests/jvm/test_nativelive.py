@@ -134,7 +134,7 @@ class NativeLive(Base):
 
     def test_of_a_jvm(self):
         """Direct buffers that a cache keeps, beside others and deflaters that are freed."""
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version), JavaProgram(version, self.classes.folder) as program:
                 self.check_jvm(program, f"JDK {version}")
 

@@ -56,7 +56,7 @@ class NativeMemory(jvm.WithClasses):
                 self.assertAlmostEqual(value(profile, site) / truth, 1, delta=0.01 + lost, msg=profile.describe())
 
     def test_metaspace(self):
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
                 profile, truth = self.grown(program, "classes", "16k", ("metaspace", "class_space"))
                 found = value(profile, "Metaspace::")
@@ -65,7 +65,7 @@ class NativeMemory(jvm.WithClasses):
 
     def test_stacks_of_threads(self):
         """First touched by the thread itself, and by its creator."""
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
                 profile, truth = self.grown(program, "threads", "16k", ("java_stacks",))
                 found = value(profile, "thread_native_entry", "pthread_create")

@@ -16,7 +16,7 @@ class NoWayIn(WithSpinAndDaemon):
             finally:
                 out, err = target.stop()
             self.assertEqual((out, err), ("", ""))
-        jvm.side_by_side(self, one)
+        jvm.side_by_side(self, one, jvm.some(25, 17))
 
     def test_attach_is_disabled(self):
         self.check("-XX:+DisableAttachMechanism")

@@ -50,7 +50,7 @@ class PerfMap(WithSpinAndDaemon):
         return self.daemon.get(f"/api/v1/jvms/{pid}/perf-map", **parameters)
 
     def test_a_agent_and_memory_agree(self):
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version):
                 c = self.container(version)
                 told = self.preflight(c.pid)
@@ -115,7 +115,7 @@ class PerfMap(WithSpinAndDaemon):
         self.assertEqual(answer.status, 409, answer)
 
     def test_d_attach_is_disabled(self):
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version):
                 c = self.container(version, "-XX:+DisableAttachMechanism")
                 step = self.steps(c.pid)["attach mechanism"]
@@ -141,7 +141,7 @@ class PerfMap(WithSpinAndDaemon):
 
     def test_f_plain_perf(self):
         paths.need("perf")
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version), tempfile.TemporaryDirectory() as folder:
                 c = self.container(version)
                 pid, data = c.pid, os.path.join(folder, "perf.data")

@@ -15,7 +15,7 @@ class Processes(WithSpinAndDaemon):
 
     def test_exec_in_the_middle(self):
         """A shell that becomes a JVM while it is sampled: the same pid, another process image."""
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version):
                 process = subprocess.Popen(["sh", "-c", 'sleep 1; exec "$@"', "sh", *self.java(version)],
                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -41,7 +41,7 @@ class Processes(WithSpinAndDaemon):
         target.process.kill()
 
     def test_exit_in_the_middle(self):
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version):
                 with jvm.Jvm(paths.jdk(version), *self.java(version)[1:]) as target:
                     killer = threading.Thread(target=self.kill_after, args=(target, 1.0, self.daemon.perf_events()))

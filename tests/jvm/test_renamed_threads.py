@@ -4,7 +4,7 @@ import time
 
 from harness import paths
 from harness.daemon import Daemon
-from harness.jvm import Jvm, WithClasses, side_by_side
+from harness.jvm import Jvm, WithClasses, side_by_side, some
 
 SHORT = {"first": "req /a", "second": "req /b"}
 LONG = {"first": "request /orders/1", "second": "request /orders/2"}
@@ -32,4 +32,4 @@ class RenamedThreads(WithClasses):
         self.assertTrue([w for w in profile.warnings if w.startswith("2 threads were renamed during the capture")], profile.warnings)
 
     def test_each_sample_has_its_name(self):
-        side_by_side(self, self.check)
+        side_by_side(self, self.check, some(25, 17))

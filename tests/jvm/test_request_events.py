@@ -7,7 +7,7 @@ import unittest
 
 from harness import jdkroot
 from harness.daemon import Daemon
-from harness.jvm import Jvm, WithClasses, side_by_side
+from harness.jvm import Jvm, WithClasses, side_by_side, some
 
 TRACER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tracer")
 SOURCES = tuple(os.path.join(TRACER, name) for name in (
@@ -120,12 +120,12 @@ class RequestEvents(WithClasses):
                     self.trace_ids(answer.headers["X-Flamed-Capture"], event)
 
     def test_events(self):
-        side_by_side(self, self.check)
+        side_by_side(self, self.check, some(17, 25))
 
     def test_zgc(self):
         """A small heap: references are older than moves of their objects all the time."""
         self.events, self.rates, self.seconds, self.without_share = ("cpu",), {"cpu": 499}, 4, 0.03 # of some 100 samples
-        side_by_side(self, lambda jdk: self.check(jdk, "-XX:+UseZGC"))
+        side_by_side(self, lambda jdk: self.check(jdk, "-XX:+UseZGC"), some(25, 17))
 
     def test_virtual_threads(self):
         """Waits without a carrier, by probes: their requests are read when they end."""

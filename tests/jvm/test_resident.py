@@ -77,7 +77,7 @@ class Resident(jvm.WithClasses):
             self.assertGreater(resident["threads"], resident["java_threads"])
 
     def test_rows(self):
-        jvm.side_by_side(self, self.grows)
+        jvm.side_by_side(self, self.grows, jvm.some(25, 17))
 
     def test_more_mappings_than_are_counted(self):
         """As many as a search engine has. The part left out is reported."""

@@ -252,6 +252,7 @@ class Routes(Checks, jvm.WithClasses):
             proc.wait_until(lambda: set(self.counted(java.pid, "past", **past)) == set(CASES), 60, "the recorder has all", interval=1)
             self.assertEqual(set(self.counted(java.pid, "one", operation="^GET /shop/one", **past)), {"Orders.one"})
 
+    @jvm.further_case
     def test_17(self):
         self.check(17)
 

@@ -135,7 +135,7 @@ class Safepoint(WithEvent):
         self.assertGreaterEqual(late, 0.8 * total, profile.describe())
 
     def test_late_threads(self):
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version), Logged(version, self.classes.folder) as program:
                 self.prepare(self.daemon, program)
                 for kind, method in LATE:
@@ -182,7 +182,7 @@ class Safepoint(WithEvent):
     def test_preempted(self):
         """The thread checks for safepoints all the time, but hardly gets a processor."""
         cpu = max(os.sched_getaffinity(0))
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version), Logged(version, self.classes.folder) as program, \
                     subprocess.Popen([*proc.ENDS_WITH_US, "taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]) as busy:
                 task = proc.thread_of(program.pid, "late-nice")
@@ -198,7 +198,7 @@ class Safepoint(WithEvent):
         """The thread touches a mapped file on a slow file system."""
         with tempfile.NamedTemporaryFile() as source:
             source.truncate(1 << 30)
-            for version in (17, 25):
+            for version in jvm.some(17, 25):
                 with self.subTest(jdk=version), fuse.File(source.name) as file, \
                         Logged(version, self.classes.folder, f"-Dslow={file.path}") as program:
                     file.slow_down()

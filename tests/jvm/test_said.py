@@ -7,7 +7,7 @@ import time
 
 from harness import events, paths, proc
 from harness.daemon import Answer, Daemon
-from harness.jvm import Jvm, Obedient, WithClasses, side_by_side
+from harness.jvm import Jvm, Obedient, WithClasses, side_by_side, some
 from harness.profile import Profile
 
 
@@ -46,7 +46,7 @@ class Said(WithClasses):
             self.assertIn("X-Flamed-Capture", answer.headers)
             self.assertLess(Profile(answer).samples, 100)
             self.assertIn("event=offcpu", "".join(answer.warnings))
-        side_by_side(self, check)
+        side_by_side(self, check, some(25, 17))
 
     def test_several_jvms(self):
         """jvm= selects by a pattern, and the selected JVMs are added up."""
@@ -81,7 +81,7 @@ class Said(WithClasses):
                 answer = asked.result()
                 self.assertGreater(Profile(answer).samples, 0)
                 self.assertEqual([w for w in answer.warnings if other in w], [])
-        side_by_side(self, check)
+        side_by_side(self, check, some(17, 25))
 
     def test_the_past_that_is_not_kept(self):
         """The request asks for more time than flamed has run; the store has one capture. A range that is kept completely has no such

@@ -235,6 +235,7 @@ class Stubs(Base):
         self.addCleanup(j.stop)
         return j
 
+    @jvm.further_case
     def test_17(self):
         self.check_all(self.start(17).pid, 17, agent=True)
 

@@ -63,7 +63,7 @@ class Symbols(Base):
 
     def test_what_auto_takes(self):
         self.assertEqual(self.daemon.get("/readyz").json()["symbols"], {"auto": "memory", "agent": True})
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version):
                 j = self.start(version)
                 profile = self.profile(pid=j.pid)
@@ -79,7 +79,7 @@ class Symbols(Base):
                 self.assertEqual(err, "")
 
     def test_agent(self):
-        for version in (17, 25):
+        for version in jvm.some(25, 17):
             with self.subTest(jdk=version):
                 j = self.start(version)
                 profile = self.profile(pid=j.pid, symbols="agent")

@@ -3,7 +3,7 @@
 import unittest
 
 from harness import native
-from harness.jvm import side_by_side
+from harness.jvm import side_by_side, some
 from test_request_events import RequestEvents as Events
 
 WAYS = {
@@ -21,7 +21,7 @@ class ThreadRecords(Events):
 
     def test_events(self):
         built = library("descriptor")
-        side_by_side(self, lambda jdk: self.check(jdk, how=(built,)))
+        side_by_side(self, lambda jdk: self.check(jdk, how=(built,)), some(25, 17))
 
     def test_ways(self):
         self.events = ("cpu",)

@@ -11,7 +11,6 @@ from harness import jvm, native, paths, proc
 from harness.daemon import Daemon
 from harness.jvm import WithClasses
 
-OTHER = {17: 25, 25: 17}
 LATEST = 20 # seconds until a process is known, on a busy machine
 
 
@@ -63,13 +62,13 @@ class TwoLibjvms(WithClasses):
 
     def test_loaded_at_once(self):
         """A JVM that maps another's library below its own."""
-        for version, other in OTHER.items():
+        for version, other in jvm.some((17, 25), (25, 17)):
             with self.subTest(jdk=version), jvm.Obedient(paths.jdk(version), "-cp", self.classes.folder, "LoadsAnother", libjvm(other)) as one:
                 self.check(one.pid, version)
 
     def test_embedded(self):
         """A program that opens two libraries, and makes a JVM from one. Its stacks lead through the program."""
-        for version, other in OTHER.items():
+        for version, other in jvm.some((25, 17), (17, 25)):
             with self.subTest(jdk=version):
                 one = self.check(self.embed(version, libjvm(other)).pid, version)
                 self.assertEqual(one["main"], "embedder") # no launcher has set a class
@@ -77,7 +76,7 @@ class TwoLibjvms(WithClasses):
     def test_first_thread_has_ended(self):
         """The kernel then reports the process as a zombie, and shows memory and root only through its other threads. Acts that need the
         first one are refused with the reason."""
-        for version in OTHER:
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version):
                 process = self.embed(version, "--thread")
                 proc.wait_until(lambda: proc.read(f"/proc/{process.pid}/stat").rpartition(")")[2].split()[0] == "Z", 10, "it has ended")
@@ -90,7 +89,7 @@ class TwoLibjvms(WithClasses):
 
     def test_loaded_later(self):
         """A known JVM stays the same when another's library is loaded."""
-        for version, other in OTHER.items():
+        for version, other in jvm.some((25, 17), (17, 25)):
             with self.subTest(jdk=version), jvm.Obedient(paths.jdk(version), "-cp", self.classes.folder, "LoadsAnother") as one:
                 before = self.check(one.pid, version)
                 one.do(libjvm(other))

@@ -190,7 +190,7 @@ class IdleServices(jvm.WithClasses):
         daemon = Daemon("--recorder-hz", "0")
         self.addCleanup(daemon.stop)
         skip_without(daemon, "wall")
-        for version in (17, 25):
+        for version in jvm.some(17, 25):
             with self.subTest(jdk=version):
                 self.check(daemon, version)
 

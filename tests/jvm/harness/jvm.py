@@ -19,6 +19,8 @@ FRAME_POINTERS = "-XX:+PreserveFramePointer"
 COMPILED = os.environ.get("FLAMED_CLASSES", "")
 KEPT = os.path.join(paths.CACHE, "classes") # a folder for results of javac, by the hash of the sources
 LATER = ("CutCode.java", "Handled.java", "SilentUnix.java") # of tests/jvm/java: JDK 8 does not have what they call
+EACH = bool(os.environ.get("FLAMED_EACH"))
+further_case = unittest.skipUnless(EACH, "one of several cases: the test of the same name with _each, of the label long, runs it")
 SPIN_IDENT = "0a0a0a0a" # in the kept Spin: as long as the names that replace it
 
 
@@ -92,8 +94,13 @@ class Classes:
         shutil.copytree(found, self.folder, dirs_exist_ok=True)
 
 
+def some(*cases):
+    """Returns the first of CASES, for ./test. The tests jvm_*_each of the label long set FLAMED_EACH and get all of them."""
+    return cases if EACH else cases[:1]
+
+
 def side_by_side(test: unittest.TestCase, check, versions: tuple[int, ...] = (17, 25)) -> None:
-    """Runs check(version) for all JDKs at the same time. Each failure is reported separately."""
+    """Runs check(version) for all VERSIONS at the same time. Each failure is reported separately."""
     with ThreadPoolExecutor(len(versions)) as pool:
         running = {version: pool.submit(check, version) for version in versions}
     for version, result in running.items():
