@@ -89,8 +89,8 @@ static int add_segment(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t
     return r;
 }
 
-/* Returns the tier of the part that begins at @at, or of the part around @at if no shorter part is
- * kept. */
+/* Returns the longest tier whose part begins at @at and is kept, or the shortest tier that keeps a
+ * part around @at. */
 static unsigned tier_at(const struct plan *p, uint64_t at)
 {
     unsigned tier = HISTORY_TIERS;
@@ -100,7 +100,7 @@ static unsigned tier_at(const struct plan *p, uint64_t at)
 
         if (p->q->coarsest_ns && length > p->q->coarsest_ns)
             continue;
-        if (at % length == 0 && at + length <= p->to_ns)
+        if (at % length == 0 && at + length <= p->to_ns && p->oldest_ns[tier] <= at)
             return tier;
     }
     for (tier = 0; tier < HISTORY_TIERS - 1; tier++) {

@@ -206,6 +206,34 @@ START_TEST(test_what_is_too_much_goes_tier_by_tier)
 }
 END_TEST
 
+/* Only hours are left of three hours. Each range, in minutes, is answered by the hours around it.
+ */
+static const struct {
+    unsigned from, to, coarsest, answered;
+} OF_HOURS[] = { { 0, 180, 0, 180 },   { 0, 180, 20, 180 }, { 0, 180, 5, 180 },
+                 { 50, 120, 0, 120 },  { 55, 120, 0, 120 }, { 60, 150, 0, 120 },
+                 { 60, 155, 43, 120 }, { 5, 175, 43, 180 } };
+
+START_TEST(test_parts_that_were_dropped_are_not_asked_for)
+{
+    struct history *h = open_history(1 << 30, 30 * 86400);
+
+    put_minutes(h, T0, 180);
+    ck_assert_int_eq(history_roll(h, T0 + 180 * HISTORY_MINUTE_NS, NULL), 0);
+    ck_assert_int_eq(history_roll(h, T0 + 20 * DAY_NS, NULL), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(OF_HOURS); i++) {
+        struct read_sums sums = { 0 };
+        struct history_reach reach = read_range(h, T0 + OF_HOURS[i].from * HISTORY_MINUTE_NS,
+                                                T0 + OF_HOURS[i].to * HISTORY_MINUTE_NS,
+                                                OF_HOURS[i].coarsest * HISTORY_MINUTE_NS, &sums);
+
+        ck_assert_uint_eq(sums.count[0], OF_HOURS[i].answered * CPU_A_MINUTE);
+        ck_assert_uint_eq(reach.resolution_ns, 60 * HISTORY_MINUTE_NS);
+    }
+    history_close(h);
+}
+END_TEST
+
 #define FLOOD 200 /* JVMs a minute that one container starts */
 
 static void count_image(void *cookie, const struct history_image *image)
@@ -507,6 +535,7 @@ int main(void)
     tcase_add_test(tc, test_no_time_drops_nothing);
     tcase_add_test(tc, test_a_part_that_began_late);
     tcase_add_test(tc, test_what_is_too_much_goes_tier_by_tier);
+    tcase_add_test(tc, test_parts_that_were_dropped_are_not_asked_for);
     tcase_add_test(tc, test_jvms_of_a_flood_take_no_place_of_others);
     tcase_add_test(tc, test_of_payers_with_one_jvm_the_oldest_goes);
     tcase_add_test(tc, test_forged_containers_take_no_place_of_others);
