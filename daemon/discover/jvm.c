@@ -53,13 +53,20 @@ static void copy_clean(struct span s, char *field, size_t size)
     free(text);
 }
 
-static void use_flags(struct process *p)
+static void use_flags(struct image *im)
 {
-    uint64_t v;
+    enum { FRAME_POINTERS, NON_SAFEPOINTS, ATTACH_DISABLED };
+    struct hotspot_flag f[] = { [FRAME_POINTERS] = { "PreserveFramePointer" },
+                                [NON_SAFEPOINTS] = { "DebugNonSafepoints" },
+                                [ATTACH_DISABLED] = { "DisableAttachMechanism" } };
+    struct process *p = &im->p;
 
-    p->frame_pointers = hotspot_vm_flag(p->vm, "PreserveFramePointer", &v) == 0 && v;
-    p->debug_non_safepoints = hotspot_vm_flag(p->vm, "DebugNonSafepoints", &v) == 0 && v;
-    p->attach_disabled = hotspot_vm_flag(p->vm, "DisableAttachMechanism", &v) == 0 && v;
+    im->flags_missing = hotspot_vm_flags(p->vm, f, ARRAY_SIZE(f)) == -EAGAIN;
+    if (im->flags_missing)
+        return;
+    p->frame_pointers = f[FRAME_POINTERS].value != 0;
+    p->debug_non_safepoints = f[NON_SAFEPOINTS].value != 0;
+    p->attach_disabled = f[ATTACH_DISABLED].value != 0;
 }
 
 /* Sets main and the name that a person would use: the class, or the jar without its folders. */
@@ -147,13 +154,14 @@ static void use_command(struct discover *d, struct image *im)
     use_service(d, im, vm_args.n ? buf_span(&vm_args) : buf_span(&cmdline));
 }
 
-/* Sets the next time to look for the service of a ready JVM. */
-static void look_for_service_again(struct discover *d, struct image *im)
+/* Sets the next time to read what is missing of a ready JVM, and its service. */
+static void read_again(struct discover *d, struct image *im)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
-    im->look.vm_retry_ns =
-        im->words_missing ? now_ns + JVM_PUT_OFF_NS : published_next_ns(d, im, now_ns);
+    im->look.vm_retry_ns = im->words_missing || im->flags_missing
+                               ? now_ns + JVM_PUT_OFF_NS
+                               : published_next_ns(d, im, now_ns);
 }
 
 static void use_vm(struct discover *d, struct image *im)
@@ -165,10 +173,10 @@ static void use_vm(struct discover *d, struct image *im)
     p->jdk = hotspot_vm_jdk(p->vm);
     copy_clean(span_of(hotspot_vm_version(p->vm)), p->java_version, sizeof(p->java_version));
     copy_clean(span_of(hotspot_vm_name(p->vm)), p->vm_name, sizeof(p->vm_name));
-    use_flags(p);
+    use_flags(im);
     published_read(d, im);
     use_command(d, im);
-    look_for_service_again(d, im);
+    read_again(d, im);
 }
 
 static void retry_later(struct image *im, uint64_t now_ns)
@@ -179,7 +187,8 @@ static void retry_later(struct image *im, uint64_t now_ns)
 }
 
 /* Opens the libjvm.so of @im that runs. The tables of other mapped libjvm.so show that no VM was
- * made from them. Returns 0, else the result of the most promising library. */
+ * made from them. Returns 0, -EBUSY if the owner of @im has no CPU time left for now, else the
+ * result of the most promising library. */
 static int open_running(struct image *im, struct error *err)
 {
     struct process *p = &im->p;
@@ -187,8 +196,11 @@ static int open_running(struct image *im, struct error *err)
 
     for (size_t i = 0; i < im->libjvm.count; i++) {
         struct error why = ERROR_NULL;
-        int r = hotspot_vm_open(p->mem_fd, &p->id, im->libjvm.bases[i], &p->vm, &why);
+        int r = -EBUSY;
 
+        if (!readers_afford_work(&p->id))
+            return r;
+        r = hotspot_vm_open(p->mem_fd, &p->id, im->libjvm.bases[i], &p->vm, &why);
         if (r == HOTSPOT_UNSUPPORTED && best != HOTSPOT_UNSUPPORTED)
             continue;
         best = r;
@@ -212,6 +224,16 @@ static void say_starting(struct image *im, uint64_t now_ns)
                  "it has mapped %zu libjvm.so, and no JVM has started in %s for %llu s",
                  im->libjvm.count, im->libjvm.count == 1 ? "it" : "any of them",
                  (unsigned long long)((now_ns - im->look.vm_since_ns) / NSEC_PER_SEC));
+}
+
+/* Lets @im wait until its owner has time left. */
+static void put_off(struct image *im, uint64_t now_ns)
+{
+    if (im->p.jvm == JVM_STARTING)
+        snprintf(im->p.reason, sizeof(im->p.reason),
+                 "flamed has not read it yet, because it reads many JVMs, or much of one owner's; "
+                 "ask again in a second");
+    im->look.vm_retry_ns = now_ns + JVM_PUT_OFF_NS;
 }
 
 static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
@@ -239,6 +261,8 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
     r = open_running(im, &err);
     if (r == 0) {
         use_vm(d, im);
+    } else if (r == -EBUSY) {
+        put_off(im, now_ns);
     } else if (r == -ETIMEDOUT) { /* the next look is made once the memory answers */
         p->mem_fd = close_fd(p->mem_fd);
         p->jvm = JVM_NO;
@@ -354,6 +378,13 @@ static void look(struct discover *d, struct image *im, uint64_t now_ns)
     }
 }
 
+/* Returns whether the owner of @im has time left for a look. It may have many JVMs, or large
+ * ones. */
+static bool may_afford(const struct image *im)
+{
+    return readers_afford(&im->p.id) && readers_afford_work(&im->p.id);
+}
+
 void jvm_look(struct discover *d, struct image *im)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -361,7 +392,7 @@ void jvm_look(struct discover *d, struct image *im)
 
     if (!image_is_live(im) || im->p.kernel_thread || im->p.zombie)
         return;
-    if (!readers_afford(&im->p.id)) { /* its owner has many JVMs, or large ones */
+    if (!may_afford(im)) {
         im->look.due_ns = im->look.timer_ns = now_ns + JVM_PUT_OFF_NS;
         return;
     }
@@ -385,16 +416,18 @@ void jvm_retry(struct discover *d, struct image *im)
 
     if (!image_is_live(im) || (im->p.jvm != JVM_STARTING && im->p.jvm != JVM_READY))
         return;
-    if (!readers_afford(&im->p.id)) {
-        im->look.vm_retry_ns = now_ns + JVM_PUT_OFF_NS;
+    if (!may_afford(im)) {
+        put_off(im, now_ns);
         return;
     }
     im->p.pins++;
     looking_begin(LOOKING_JVM, &im->p.id, /* jvm= */ true);
     if (im->p.jvm == JVM_READY) {
+        if (im->flags_missing)
+            use_flags(im);
         if (published_read(d, im) || im->words_missing)
             use_command(d, im);
-        look_for_service_again(d, im);
+        read_again(d, im);
     }
     /* Checks the mapping again after the process seemed gone, or if another library may be running
      * instead. */

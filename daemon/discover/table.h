@@ -84,6 +84,7 @@ struct image {
     struct image_look look;
     unsigned service_tries;      /* failed readings of the service words of its environment */
     bool words_missing;          /* these words have to be read again */
+    bool flags_missing;          /* its flags have to be read again */
     struct buf published;        /* what its tracer publishes: published_read() */
     struct jvm_libraries libjvm; /* JVM_STARTING: one of them may run */
     uint64_t counters_next_ns;   /* next reading of its counters */

@@ -173,8 +173,8 @@ static int find(struct hotspot_vm *vm, void *arg)
     return r;
 }
 
-void current_thread_find(struct hotspot_vm *vm, struct unwind_locks *ret)
+bool current_thread_find(struct hotspot_vm *vm, struct unwind_locks *ret)
 {
-    if (layout_has(vm->layout.osthread_pointer))
-        vm_call(vm, find, ret, sizeof(*ret));
+    return !layout_has(vm->layout.osthread_pointer) ||
+           vm_call(vm, find, ret, sizeof(*ret)) != -ETIMEDOUT;
 }

@@ -56,7 +56,21 @@ static int flag_value(struct hotspot_vm *vm, const uint8_t *row, size_t n, uint6
     return 0;
 }
 
-static int flag_find(struct hotspot_vm *vm, const char *wanted, uint64_t *ret)
+/* Sets the flags of @asked that have the name @name. Returns how many of @n are still unknown. */
+static size_t take_flag(struct hotspot_vm *vm, const char *name, const uint8_t *row, size_t size,
+                        struct hotspot_flag *asked, size_t n)
+{
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!asked[i].known && strcmp(name, asked[i].name) == 0)
+            asked[i].known = flag_value(vm, row, size, &asked[i].value) == 0;
+        unknown += !asked[i].known;
+    }
+    return unknown;
+}
+
+static int flags_find(struct hotspot_vm *vm, struct hotspot_flag *asked, size_t n)
 {
     const struct hotspot_layout *l = &vm->layout;
     size_t size = l->sizeof_Flag ? l->sizeof_Flag : l->sizeof_JVMFlag;
@@ -80,30 +94,45 @@ static int flag_find(struct hotspot_vm *vm, const char *wanted, uint64_t *ret)
         if (name_at == 0) /* the end of the table */
             break;
         r = (int)MIN(memory_string(&vm->memory, name_at, name, sizeof(name)), 0);
-        if (r == 0 && strcmp(name, wanted) == 0)
-            return flag_value(vm, row, size, ret);
+        if (r == 0 && take_flag(vm, name, row, size, asked, n) == 0)
+            return 0;
     }
-    return r < 0 ? r : -ENOENT;
+    return r;
 }
 
-struct flag_question {
-    const char *name; /* a constant */
-    uint64_t value;
+struct flags_question {
+    struct hotspot_flag asked[HOTSPOT_FLAGS_MAX]; /* the names are constants */
+    size_t n;
 };
 
-static int run_flag(struct hotspot_vm *vm, void *arg)
+static int run_flags(struct hotspot_vm *vm, void *arg)
 {
-    struct flag_question *q = arg;
+    struct flags_question *q = arg;
 
-    return flag_find(vm, q->name, &q->value);
+    return flags_find(vm, q->asked, q->n);
+}
+
+int hotspot_vm_flags(struct hotspot_vm *vm, struct hotspot_flag *flags, size_t n)
+{
+    struct flags_question q = { .n = MIN(n, ARRAY_SIZE(q.asked)) };
+    int r;
+
+    memcpy(q.asked, flags, q.n * sizeof(*flags));
+    r = vm_call(vm, run_flags, &q, sizeof(q));
+    if (r == -ESRCH)
+        return HOTSPOT_GONE;
+    if (r != 0 && r != -EBADMSG && r != -EFAULT) /* no statement about the table */
+        return -EAGAIN;
+    memcpy(flags, q.asked, q.n * sizeof(*flags));
+    return 0;
 }
 
 int hotspot_vm_flag(struct hotspot_vm *vm, const char *name, uint64_t *ret)
 {
-    struct flag_question q = { .name = name };
-    int r = vm_call(vm, run_flag, &q, sizeof(q));
+    struct hotspot_flag flag = { .name = name };
+    int r = hotspot_vm_flags(vm, &flag, 1);
 
-    if (r == 0)
-        *ret = q.value;
-    return r == -ESRCH ? (int)HOTSPOT_GONE : r < 0 ? -ENOENT : 0;
+    if (r == 0 && flag.known)
+        *ret = flag.value;
+    return r == 0 && !flag.known ? -ENOENT : r;
 }

@@ -56,8 +56,17 @@ bool hotspot_vm_uses_jvmci(const struct hotspot_vm *vm);
  * off. */
 const char *hotspot_vm_note(const struct hotspot_vm *vm);
 
-/* Gets the -XX flag @name of bool or integer type from the VM's own flag table. Return: 0; -ENOENT;
- * HOTSPOT_GONE. */
+#define HOTSPOT_FLAGS_MAX 6
+/* A -XX flag of bool or integer type. */
+struct hotspot_flag {
+    const char *name; /* a constant */
+    uint64_t value;   /* unchanged while it is unknown: a default of the caller */
+    bool known;       /* false: the VM has no such flag, or it is unreadable */
+};
+/* Reads @n flags, at most HOTSPOT_FLAGS_MAX, from the VM's own table, in one reading. Return: 0;
+ * -EAGAIN: the table was not read this time; HOTSPOT_GONE. */
+int hotspot_vm_flags(struct hotspot_vm *vm, struct hotspot_flag *flags, size_t n);
+/* Does the same for one flag. Return: 0; -ENOENT: it is unknown; -EAGAIN; HOTSPOT_GONE. */
 int hotspot_vm_flag(struct hotspot_vm *vm, const char *name, uint64_t *ret);
 /* Append to @ret the main class or jar with its arguments (Arguments::_java_command), or the JVM's
  * arguments, as raw bytes cut to @max. JVM arguments are separated by NUL. Return: 0, -ENOENT,

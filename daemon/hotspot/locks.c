@@ -91,17 +91,15 @@ int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret)
         vm->locks_unusable = true;
     if (!vm->locks.klass_bytes && !vm->locks_unusable) {
         r = locks_open(vm);
-        vm->locks_unusable = r < 0 && r != -EAGAIN && r != -ESRCH && r != -EFAULT;
+        vm->locks_unusable = r == -ENOENT || r == -EBADMSG;
     }
     if (r == -ESRCH)
         return HOTSPOT_GONE;
     if (r < 0)
         return vm->locks_unusable ? -ENOENT : -EAGAIN;
     if (vm->locks.klass_bytes && !vm->locks.thread_vtable &&
-        vm->current_looks < CURRENT_THREAD_LOOKS) {
-        vm->current_looks++;
-        current_thread_find(vm, &vm->locks);
-    }
+        vm->current_looks < CURRENT_THREAD_LOOKS)
+        vm->current_looks += current_thread_find(vm, &vm->locks);
     *ret = vm->locks;
     if (!ret->klass_bytes || vm->proof.objects_off)
         return -ENOENT;

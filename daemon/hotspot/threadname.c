@@ -19,22 +19,38 @@ static bool names_compact(const struct hotspot_layout *l, struct name_layout *n)
     return true;
 }
 
+/* Reads the flags that decide how references and classes are coded. */
+static int names_read_flags(struct hotspot_vm *vm, struct name_layout *n)
+{
+    enum { OOPS, KLASSES, COMPACT, Z, SHENANDOAH, GENERATIONAL };
+    struct hotspot_flag f[] = {
+        [OOPS] = { "UseCompressedOops" },          [KLASSES] = { "UseCompressedClassPointers", 1 },
+        [COMPACT] = { "UseCompactObjectHeaders" }, [Z] = { "UseZGC" },
+        [SHENANDOAH] = { "UseShenandoahGC" },      [GENERATIONAL] = { "ZGenerational" },
+    };
+    int r = hotspot_vm_flags(vm, f, ARRAY_SIZE(f));
+
+    if (r != 0)
+        return r == HOTSPOT_GONE ? -ESRCH : r;
+    n->compressed_oops = f[OOPS].value != 0;
+    n->compressed_klass = f[KLASSES].value != 0;
+    n->compact_headers = f[COMPACT].value != 0;
+    n->zgc = f[Z].value != 0;
+    n->shenandoah = f[SHENANDOAH].value != 0;
+    n->coloured_oops = n->zgc && (vm->layout.jdk >= 24 || f[GENERATIONAL].value != 0);
+    return 0;
+}
+
 /* Finds field offsets and the coding of references, once per JVM. */
 static int names_open(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
     struct name_layout *n = &vm->names;
-    uint64_t thread = 0, compressed_oops = 0, compressed_klass = 1, compact = 0, z = 0,
-             generational = 0, shenandoah = 0;
-    int r;
+    uint64_t thread = 0;
+    int r = names_read_flags(vm, n);
 
-    if (hotspot_vm_flag(vm, "UseCompressedOops", &compressed_oops) > 0)
-        return -ESRCH;
-    hotspot_vm_flag(vm, "UseCompressedClassPointers", &compressed_klass);
-    hotspot_vm_flag(vm, "UseCompactObjectHeaders", &compact);
-    hotspot_vm_flag(vm, "UseZGC", &z);
-    hotspot_vm_flag(vm, "UseShenandoahGC", &shenandoah);
-    hotspot_vm_flag(vm, "ZGenerational", &generational);
+    if (r != 0)
+        return r;
     memory_begin(&vm->memory);
     r = memory_u64(&vm->memory, l->string_klass_at, &n->string_klass)
             ?: memory_u64(&vm->memory, l->thread_klass_at, &thread);
@@ -42,12 +58,6 @@ static int names_open(struct hotspot_vm *vm)
         return r;
     if (n->string_klass == 0 || thread == 0)
         return -EAGAIN;
-    n->compressed_oops = compressed_oops != 0;
-    n->compressed_klass = compressed_klass != 0;
-    n->compact_headers = compact != 0;
-    n->zgc = z != 0;
-    n->shenandoah = shenandoah != 0;
-    n->coloured_oops = z != 0 && (l->jdk >= 24 || generational != 0);
     r = memory_u64(&vm->memory, l->oop_base_at, &n->oop_base) ?:
         memory_u32(&vm->memory, l->oop_shift_at, &n->oop_shift) ?:
         memory_u64(&vm->memory, l->klass_base_at, &n->klass_base) ?:
@@ -120,7 +130,8 @@ int names_ready(struct hotspot_vm *vm)
     r = n->known ? 0 : names_open(vm);
     n->known = r == 0;
     zgc_ready(vm);
-    n->unusable = r < 0 && r != -EAGAIN && r != -ESRCH;
+    /* Any other error can be of this moment: a page that came late, or a reader without budget. */
+    n->unusable = r == -ENOENT || r == -EBADMSG || r == -EFAULT;
     return r;
 }
 

@@ -299,8 +299,8 @@ uint64_t vm_class_word(const struct hotspot_vm *vm, uint64_t klass);
 /* ---- current_thread.c ---- */
 
 /* Finds how a running thread finds its own JavaThread: fills in @ret->current_* and thread_vtable.
- * These members stay 0 if the search fails. */
-void current_thread_find(struct hotspot_vm *vm, struct unwind_locks *ret);
+ * These members stay 0 if the search fails. Returns false if memory was not read this time. */
+bool current_thread_find(struct hotspot_vm *vm, struct unwind_locks *ret);
 
 /* ---- thread_variable.c ---- */
 

@@ -41,5 +41,6 @@ bool read_pressure(struct span text, double *ret);
 /* Reads the JVM's own counters: the last values that flamed read, or new values if these are
  * old. */
 void read_jvm(struct discover *d, struct process *p, struct number_reading *r);
-/* Reads the limits of heap and metaspace, which do not change while JVM @p runs. */
-void read_fixed(const struct process *p, struct number_reading *r);
+/* Reads the limits of heap and metaspace, which do not change while JVM @p runs. Returns false if
+ * its flags were not read this time. */
+bool read_fixed(const struct process *p, struct number_reading *r);

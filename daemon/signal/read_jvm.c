@@ -67,14 +67,16 @@ void read_jvm(struct discover *d, struct process *p, struct number_reading *r)
     take_counters(&sums, p->history, r);
 }
 
-void read_fixed(const struct process *p, struct number_reading *r)
+bool read_fixed(const struct process *p, struct number_reading *r)
 {
-    uint64_t max;
+    enum { HEAP, METASPACE };
+    struct hotspot_flag f[] = { [HEAP] = { "MaxHeapSize" }, [METASPACE] = { "MaxMetaspaceSize" } };
 
-    if (!p->vm)
-        return;
-    if (hotspot_vm_flag(p->vm, "MaxHeapSize", &max) == 0)
-        r->v[NUMBER_HEAP_MAX_BYTES] = (double)max;
-    if (hotspot_vm_flag(p->vm, "MaxMetaspaceSize", &max) == 0 && max < UNLIMITED)
-        r->v[NUMBER_METASPACE_MAX_BYTES] = (double)max;
+    if (!p->vm || hotspot_vm_flags(p->vm, f, ARRAY_SIZE(f)) != 0)
+        return false;
+    if (f[HEAP].known)
+        r->v[NUMBER_HEAP_MAX_BYTES] = (double)f[HEAP].value;
+    if (f[METASPACE].known && f[METASPACE].value < UNLIMITED)
+        r->v[NUMBER_METASPACE_MAX_BYTES] = (double)f[METASPACE].value;
+    return true;
 }

@@ -197,9 +197,8 @@ static bool wants_threads(const struct watched *w)
 /* Reads the numbers that seldom change, into w->fixed. */
 static void read_seldom(struct signals *s, struct watched *w, uint64_t now_ns)
 {
-    if (!w->fixed_read && w->p->vm)
-        read_fixed(w->p, &w->fixed);
-    w->fixed_read |= w->p->vm != NULL;
+    if (!w->fixed_read)
+        w->fixed_read = read_fixed(w->p, &w->fixed);
     if (!w->limits_ns || now_ns - w->limits_ns >= LIMITS_NS) {
         read_limits(s->opts.proc_fd, w->p, &w->fixed);
         w->limits_ns = now_ns;

@@ -4,6 +4,7 @@
 #include "suite.h"
 
 #include "base/clock.h"
+#include "proc/stall_readers.h"
 
 #include <unistd.h>
 
@@ -109,6 +110,51 @@ START_TEST(opens_a_jvm_that_was_there_before)
 }
 END_TEST
 
+/* While its owner has no CPU time left, a JVM is not opened. Later it is. */
+START_TEST(waits_for_its_owners_time)
+{
+    const char *const argv[] = {
+        JAVA_17, "-Xmx32m", "-XX:+PreserveFramePointer", "sun.rmi.registry.RegistryImpl", "0", NULL
+    };
+    _cleanup_close_ int proc_fd = -1;
+    struct proc_stat stat;
+    struct proc_id id;
+    struct process *p;
+    struct discover *d;
+    uint64_t until_ns;
+    pid_t pid;
+
+    if (access(JAVA_17, X_OK) < 0)
+        return;
+    pid = live_start(argv);
+    live_nap(DISCOVER_LAST_LOOK_NS + NSEC_PER_SEC); /* it would not be looked at again by itself */
+    d = live_discover(&proc_fd, "/proc");
+    readers_use(proc_fd);
+    ck_assert_int_eq(proc_read_stat(proc_fd, pid, &stat), 0);
+    id = (struct proc_id){ .host_pid = pid, .start_ticks = stat.start_ticks };
+    readers_spend_work(&id, 2 * NSEC_PER_SEC);
+    for (int i = 0; i < 20; i++) {
+        p = discover_find(d, pid);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_int_eq(p->jvm, JVM_NO);
+        ck_assert_str_eq(p->reason, "");
+        live_nap(50 * NSEC_PER_MSEC);
+        readers_spend_work(&p->id, 100 * NSEC_PER_MSEC);
+        discover_poll(d, clock_monotonic_ns());
+    }
+    until_ns = clock_monotonic_ns() + 60 * NSEC_PER_SEC;
+    while (p->jvm != JVM_READY && clock_monotonic_ns() < until_ns) {
+        live_nap(50 * NSEC_PER_MSEC);
+        discover_poll(d, clock_monotonic_ns());
+        ck_assert_msg(p->jvm != JVM_UNSUPPORTED, "%s", p->reason);
+    }
+    ck_assert_msg(p->jvm == JVM_READY, "state %d: %s", (int)p->jvm, p->reason);
+    ck_assert(p->frame_pointers);
+    live_stop(pid);
+    discover_free(d);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("discover_jvm");
@@ -118,6 +164,7 @@ int main(void)
         return skip;
     tcase_add_loop_test(tc, opens_a_jvm, 0, ARRAY_SIZE(JVMS));
     tcase_add_test(tc, opens_a_jvm_that_was_there_before);
-    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, waits_for_its_owners_time); /* last: this thread uses readers from then on */
+    tcase_set_timeout(tc, 120);
     return suite_run_case("discover_jvm", tc);
 }

@@ -264,6 +264,47 @@ START_TEST(not_known_is_no_lock)
 }
 END_TEST
 
+static unsigned refused; /* reads that are refused from now on */
+static memory_read_fn read_image;
+
+static ssize_t read_or_refuse(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    if (refused == 0)
+        return read_image(cookie, address, buf, n);
+    refused--;
+    return -ETIMEDOUT;
+}
+
+/* A read that came late, or for which there was no budget, says nothing about the JVM. */
+START_TEST(a_refused_read_is_no_verdict)
+{
+    struct unwind_locks locks;
+    uint64_t value;
+
+    vm->names.known = false;
+    vm->locks.klass_bytes = 0;
+    vm->layout.string_klass_at = VM_IMAGE + 0x100; /* 0: its classes are not loaded yet */
+    vm->layout.thread_klass_at = VM_IMAGE + 0x108;
+    vm->layout.flags_at = VM_IMAGE + 0x110; /* a table without flags */
+    vm->layout.flag_count_at = VM_IMAGE + 0x118;
+    read_image = vm->memory.read;
+    vm->memory.read = read_or_refuse;
+    for (unsigned n = 0; n < 4; n++) {
+        refused = n;
+        ck_assert_int_eq(hotspot_vm_locks(vm, &locks), -EAGAIN);
+    }
+    refused = 1;
+    ck_assert_int_eq(hotspot_vm_flag(vm, "UseZGC", &value), -EAGAIN);
+    ck_assert_int_eq(hotspot_vm_flag(vm, "UseZGC", &value), -ENOENT);
+    vm->layout.flags_at = 0x1000; /* unmapped: a JVM without a readable table has no flags */
+    ck_assert_int_eq(hotspot_vm_flag(vm, "UseZGC", &value), -ENOENT);
+    vm->layout.string_klass_at = 0x1000;
+    ck_assert_int_eq(hotspot_vm_locks(vm, &locks), -EAGAIN);
+    ck_assert(vm->names.unusable);
+    ck_assert_int_eq(hotspot_vm_locks(vm, &locks), -ENOENT);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("hotspot_locks");
@@ -277,5 +318,6 @@ int main(void)
     tcase_add_test(tc, references_in_each_form);
     tcase_add_test(tc, parked_threads);
     tcase_add_test(tc, not_known_is_no_lock);
+    tcase_add_test(tc, a_refused_read_is_no_verdict);
     return suite_run_case("hotspot_locks", tc);
 }
