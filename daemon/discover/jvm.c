@@ -61,8 +61,8 @@ static void use_flags(struct image *im)
                                 [ATTACH_DISABLED] = { "DisableAttachMechanism" } };
     struct process *p = &im->p;
 
-    im->flags_missing = hotspot_vm_flags(p->vm, f, ARRAY_SIZE(f)) == -EAGAIN;
-    if (im->flags_missing)
+    im->look.flags_missing = hotspot_vm_flags(p->vm, f, ARRAY_SIZE(f)) == -EAGAIN;
+    if (im->look.flags_missing)
         return;
     p->frame_pointers = f[FRAME_POINTERS].value != 0;
     p->debug_non_safepoints = f[NON_SAFEPOINTS].value != 0;
@@ -159,7 +159,7 @@ static void read_again(struct discover *d, struct image *im)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
-    im->look.vm_retry_ns = im->words_missing || im->flags_missing
+    im->look.vm_retry_ns = im->words_missing || im->look.flags_missing
                                ? now_ns + JVM_PUT_OFF_NS
                                : published_next_ns(d, im, now_ns);
 }
@@ -423,7 +423,7 @@ void jvm_retry(struct discover *d, struct image *im)
     im->p.pins++;
     looking_begin(LOOKING_JVM, &im->p.id, /* jvm= */ true);
     if (im->p.jvm == JVM_READY) {
-        if (im->flags_missing)
+        if (im->look.flags_missing)
             use_flags(im);
         if (published_read(d, im) || im->words_missing)
             use_command(d, im);

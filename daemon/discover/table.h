@@ -64,6 +64,7 @@ struct image_look {
     uint64_t last_ns, last_vsize_bytes; /* time and size at the last look */
     uint64_t vsize_bytes;               /* size as last read */
     uint64_t vm_since_ns, vm_retry_ns;  /* JVM_STARTING: since when, and the next try */
+    bool flags_missing;                 /* JVM_READY: its flags have to be read again */
 };
 
 struct image {
@@ -84,7 +85,6 @@ struct image {
     struct image_look look;
     unsigned service_tries;      /* failed readings of the service words of its environment */
     bool words_missing;          /* these words have to be read again */
-    bool flags_missing;          /* its flags have to be read again */
     struct buf published;        /* what its tracer publishes: published_read() */
     struct jvm_libraries libjvm; /* JVM_STARTING: one of them may run */
     uint64_t counters_next_ns;   /* next reading of its counters */

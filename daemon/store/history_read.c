@@ -89,7 +89,7 @@ static int add_segment(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t
     return r;
 }
 
-/* Returns the longest tier whose part begins at @at and is kept, or the shortest tier that keeps a
+/* Returns the longest tier that keeps a part which begins at @at, or the shortest tier that keeps a
  * part around @at. */
 static unsigned tier_at(const struct plan *p, uint64_t at)
 {
