@@ -511,7 +511,7 @@ class Churn(jvm.WithClasses):
     sources = ("ChurnBody000000.java", "Churn.java")
 
     def test_many_attaches(self):
-        total = int(os.environ.get("FLAMED_ATTACHES", "60"))
+        total = int(os.environ.get("FLAMED_ATTACHES", "30"))
         versions = jvm.some(17, 25)
 
         def one(version: int) -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A JVM with libjvm.so mapped in pieces, because another profiler wrote to its code: probes still find their places. The hard case: flamed
 saw it in one piece before, and must read it again."""
-import os
 import subprocess
 import unittest
 
@@ -13,9 +12,8 @@ EVENTS = {"alloc": "CutCode.work", "safepoint": "", "libjvm.so:JVM_GC": "CutCode
 
 
 class Program(jvm.Jvm):
-    def __init__(self):
-        super().__init__(paths.jdk(25), "--enable-native-access=ALL-UNNAMED", "-Xmx64m", os.path.join(paths.JAVA_SOURCES, "CutCode.java"),
-                         stdin=subprocess.PIPE)
+    def __init__(self, folder: str):
+        super().__init__(paths.jdk(25), "--enable-native-access=ALL-UNNAMED", "-Xmx64m", "-cp", folder, "CutCode", stdin=subprocess.PIPE)
         self.pieces = int(self.process.stdout.readline())
 
     def do(self, what: str) -> None:
@@ -34,6 +32,8 @@ class Pieces(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         paths.need_root()
+        cls.classes = jvm.Classes()
+        cls.classes.compile("CutCode.java", release=25) # JDK 25 has what it calls
 
     def finds(self, daemon: Daemon, pid: int, event: str, who: str, seconds: int) -> bool:
         """Returns whether WHO does EVENT within SECONDS. On a busy machine, no collection may begin in one second."""
@@ -41,7 +41,7 @@ class Pieces(unittest.TestCase):
         return any(who in frame for s in profile.stacks for frame in s.names)
 
     def check(self, daemon: Daemon) -> None:
-        with daemon, Program() as program:
+        with daemon, Program(self.classes.folder) as program:
             for turn in range(2):
                 for event, who in EVENTS.items():
                     with self.subTest(event=event, pieces=program.pieces):
@@ -51,7 +51,7 @@ class Pieces(unittest.TestCase):
 
     def test_writable(self):
         """Kernels put no probe where a process can write, without an error. A profile without samples would be the result."""
-        with Daemon("--recorder-hz", "0") as daemon, Program() as program:
+        with Daemon("--recorder-hz", "0") as daemon, Program(self.classes.folder) as program:
             program.do("w")
             for event in EVENTS:
                 answer = daemon.get("/profile", pid=program.pid, seconds=1, event=event)

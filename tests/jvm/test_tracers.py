@@ -6,7 +6,7 @@ import unittest
 
 from harness import maven, paths
 from harness.daemon import Daemon
-from harness.jvm import Jvm, WithClasses
+from harness.jvm import Jvm, WithClasses, further_case
 
 SAMPLES, ROUNDS = 150, 20
 READY_ROUNDS = 90 # of a second: an agent needs time to start
@@ -98,6 +98,7 @@ class Tracers(Libraries):
     def test_brave(self):
         self.check("brave", "6.3.0", 25)
 
+    @further_case
     def test_brave_with_its_own_default(self):
         self.check("brave-inherited", "6.3.0", 17)
 
@@ -107,12 +108,14 @@ class Tracers(Libraries):
     def test_the_context_of_a_log(self):
         self.check("logback", "1.5.18", 25)
 
+    @further_case
     def test_slf4j_above_log4j(self):
         self.check("log4j-slf4j", "2.20.0", 17)
 
     def test_a_log_in_two_arrays(self):
         self.check("log4j-arrays", "2.20.0", 25)
 
+    @further_case
     def test_a_log_in_one_array(self):
         self.check("log4j-arrays", "2.25.2", 17)
 
@@ -120,6 +123,7 @@ class Tracers(Libraries):
         """It has no tracer, as without the library."""
         self.check("log4j-in-place", "2.25.2", 17)
 
+    @further_case
     def test_a_log_of_another_kind(self):
         self.check("logback-other", "1.5.18", 17)
 
@@ -130,6 +134,7 @@ class Keys(Libraries):
     def test_keys_of_the_configuration(self):
         self.check("logback-keys", "1.2.13", 17)
 
+    @further_case
     def test_keys_in_an_array(self):
         self.check("log4j-keys", "2.25.2", 25)
 

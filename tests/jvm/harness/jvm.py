@@ -26,7 +26,7 @@ SPIN_IDENT = "0a0a0a0a" # in the kept Spin: as long as the names that replace it
 
 def javac(into: str, classpath: str, release: int, files: list[str]) -> None:
     """Runs javac without C2: javac ends too early to gain from it."""
-    compiler = paths.jdk(17) if 17 in paths.jdks() else paths.jdk(min(paths.jdks()))
+    compiler = paths.jdks().get(max(17, release)) or paths.jdk(min(one for one in paths.jdks() if one >= release))
     result = subprocess.run([compiler + "/bin/javac", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "--release", str(release), "-nowarn",
                              "-Xlint:-options", "-g", "-proc:none", "-cp", classpath, "-sourcepath", paths.JAVA_SOURCES, "-d", into, *files],
                             capture_output=True, text=True)

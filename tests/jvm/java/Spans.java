@@ -157,6 +157,7 @@ public final class Spans {
                 try (AutoCloseable request = tracer.begin('b')) {
                     b();
                 }
+                Thread.sleep(5); // of some 8 ms: two threads with a processor each take what other tests need
             }
         } catch (Exception e) {
             e.printStackTrace();
