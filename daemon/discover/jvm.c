@@ -314,8 +314,8 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
                                                                       : DISCOVER_LAST_LOOK_NS);
 }
 
-/* Returns false for a quarantined process. Marks it as unsupported if it is known, or named, to be
- * a JVM. */
+/* Returns false for a quarantined process, and for one that has ended. Marks it as unsupported if
+ * it is known, or named, to be a JVM. */
 static bool may_look(struct discover *d, struct image *im)
 {
     struct error err = ERROR_NULL;
@@ -327,8 +327,9 @@ static bool may_look(struct discover *d, struct image *im)
         if (was) { /* the quarantine was the only reason why it was not read */
             im->p.jvm = JVM_NO;
             im->p.reason[0] = '\0';
+            facts_read(d, im); /* its container is unknown */
         }
-        return true;
+        return image_is_live(im);
     }
     if (jvm || span_starts_with(span_of(im->p.comm), "java")) {
         broker_refuse_quarantined(&im->p.id, &err);

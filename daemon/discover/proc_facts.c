@@ -92,36 +92,43 @@ static struct span command_of(struct span cmdline)
 }
 
 /* Gets the container that the cgroup names of @im indicate. Only cgroups that root made count: a
- * user who has a cgroup may make others in it, under any name. */
-static void find_container(struct discover *d, struct image *im, struct span cgroup,
-                           struct container *ret)
+ * user who has a cgroup may make others in it, under any name. Return: 0; -ETIMEDOUT: the owner of
+ * @im is quarantined, so who made them is unknown, and *ret is what the names indicate. */
+static int find_container(struct discover *d, struct image *im, struct span cgroup,
+                          struct container *ret)
 {
     _cleanup_buf_ struct buf made = BUF_UPTO(FACTS_CGROUP_MAX_BYTES);
     _cleanup_close_ int fd = -1;
+    int r;
 
     container_parse(cgroup, im->p.ns_depth != 1, ret);
     if (!d->source->cgroup || (!ret->id[0] && !ret->pod_uid[0]))
-        return;
-    if (d->source->cgroup(d->ctx, &im->p.id, &fd, &im->cpu_limit, NULL) == 0 &&
-        buf_read_fd(&made, fd) == 0) {
+        return 0;
+    r = d->source->cgroup(d->ctx, &im->p.id, &fd, &im->cpu_limit, NULL);
+    if (r == -ETIMEDOUT)
+        return r;
+    if (r == 0 && buf_read_fd(&made, fd) == 0) {
         container_parse(buf_span(&made), im->p.ns_depth != 1, ret);
         im->cpu_limit_ns = clock_monotonic_ns();
     } else {
         *ret = (struct container){ 0 };
     }
+    return 0;
 }
 
 static void set_container(struct discover *d, struct image *im, struct span cgroup, uint64_t now_ns)
 {
     struct container c;
+    int r = find_container(d, im, cgroup, &c);
 
-    find_container(d, im, cgroup, &c);
     if (c.id[0] && strcmp(c.id, im->p.container.id) == 0) { /* keep names that were found earlier */
         struct container known = im->p.container;
 
         if (!known.pod_uid[0])
             memcpy(known.pod_uid, c.pod_uid, sizeof(known.pod_uid));
         c = known;
+    } else if (r < 0) { /* read again after the quarantine */
+        c = (struct container){ 0 };
     }
     pod_cache_fill(d->pods, &c, now_ns);
     im->p.container = c;

@@ -33,9 +33,11 @@ static double cpu_limit(struct discover *d, struct image *im, uint64_t now_ns)
     bool stale = !im->cpu_limit_ns || (now_ns - im->cpu_limit_ns >= USAGE_LIMIT_NS &&
                                        budget_has(&d->limit_budget, now_ns));
     _cleanup_close_ int fd = -1;
+    int r;
 
     if (d->source->cgroup && stale) {
-        if (d->source->cgroup(d->ctx, &im->p.id, &fd, &im->cpu_limit, NULL) != 0)
+        r = d->source->cgroup(d->ctx, &im->p.id, &fd, &im->cpu_limit, NULL);
+        if (r != 0 && r != -ETIMEDOUT) /* of a quarantined owner, the last limit counts */
             im->cpu_limit = 0;
         im->cpu_limit_ns = clock_monotonic_ns();
         budget_spend(&d->limit_budget, im->cpu_limit_ns - now_ns);

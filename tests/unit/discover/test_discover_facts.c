@@ -104,6 +104,7 @@ START_TEST(looks_again_at_one_that_was_quarantined)
     ck_assert_ptr_nonnull(p);
     ck_assert_int_eq(p->jvm, JVM_UNSUPPORTED);
     ck_assert(strstr(p->reason, "quarantined") != NULL);
+    ck_assert_str_eq(p->container.id, ""); /* who made its cgroups is unknown */
     ck_assert_uint_eq(maps_opened, 0);
     discover_poll(d, clock_monotonic_ns() + DISCOVER_QUARANTINED_LOOK_NS);
     ck_assert(strstr(p->reason, "quarantined") != NULL);
@@ -112,6 +113,33 @@ START_TEST(looks_again_at_one_that_was_quarantined)
     ck_assert_uint_eq(p->libjvm_base, 0x7f0000000000);
     ck_assert(strstr(p->reason, "CAP_SYS_PTRACE") != NULL);
     ck_assert_str_eq(p->main, "/opt/my app/orders.jar");
+    ck_assert_str_eq(p->container.id, ID);
+    end(d);
+}
+END_TEST
+
+/* A quarantine does not take a process out of its container. */
+START_TEST(keeps_the_container_of_one_that_is_quarantined)
+{
+    struct discover *d = make(NODE, false);
+    struct process *p = discover_find(d, 42);
+    struct process_usage usage;
+    char pod[sizeof(p->container.pod_name)];
+
+    ck_assert_ptr_nonnull(p);
+    ck_assert_str_eq(p->container.id, ID);
+    ck_assert_str_ne(p->container.pod_name, "");
+    memcpy(pod, p->container.pod_name, sizeof(pod));
+    quarantined = true;
+    ((struct image *)p)->facts_ns = 1;
+    ((struct image *)p)->cpu_limit = 500;
+    ((struct image *)p)->cpu_limit_ns = 0;
+    discover_refresh(d, p);
+    ck_assert_str_eq(p->container.id, ID);
+    ck_assert_str_eq(p->container.pod_name, pod);
+    ck_assert_int_eq(discover_usage(d, p, &usage), 0);
+    ck_assert_double_eq_tol(usage.cpu_limit, 0.5, 0.001);
+    quarantined = false;
     end(d);
 }
 END_TEST
@@ -225,6 +253,7 @@ int main(void)
     tcase_add_test(tc, a_container_that_a_user_made_up_is_none);
     tcase_add_loop_test(tc, says_why_a_jvm_cannot_be_read, 0, 2);
     tcase_add_test(tc, looks_again_at_one_that_was_quarantined);
+    tcase_add_test(tc, keeps_the_container_of_one_that_is_quarantined);
     tcase_add_test(tc, knows_openj9_and_leaves_it_alone);
     tcase_add_test(tc, tells_threads_zombies_and_kernel_threads_apart);
     tcase_add_test(tc, sweeps_all_but_kernel_threads);

@@ -146,6 +146,8 @@ START_TEST(waits_for_its_owners_time)
     while (p->jvm != JVM_READY && clock_monotonic_ns() < until_ns) {
         live_nap(50 * NSEC_PER_MSEC);
         discover_poll(d, clock_monotonic_ns());
+        p = discover_find(d, pid);
+        ck_assert_ptr_nonnull(p);
         ck_assert_msg(p->jvm != JVM_UNSUPPORTED, "%s", p->reason);
     }
     ck_assert_msg(p->jvm == JVM_READY, "state %d: %s", (int)p->jvm, p->reason);
