@@ -98,11 +98,11 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
 /* Reads the mappings, and keeps the facts about mappings that still exist. Changes nothing if they
  * cannot be read, or if their owner has no time left. */
 void resolver_read_maps(struct resolver *r, uint64_t now_ns);
-/* Finds the executable mapping of the file that is mapped from address @from on. Returns 0 and
- * *ret, with a path that points into @r; -ENOENT if there is no such file. *ret_end: the end of the
- * code. It is behind ret->end if the mapping is in pieces, because the rights of some pages were
- * changed. */
-int resolver_mapped(struct resolver *r, uint64_t from, struct mapping *ret, uint64_t *ret_end);
+/* Finds the executable mapping of the libjvm.so that is mapped from address @from on. Returns 0 and
+ * *ret, with a path that points into @r; -ENOENT if the mappings, as last read, have none there.
+ * *ret_end: the end of the code. It is behind ret->end if the mapping is in pieces, because the
+ * rights of some pages were changed. */
+int resolver_libjvm(struct resolver *r, uint64_t from, struct mapping *ret, uint64_t *ret_end);
 /* Finds the executable file, of those mapped from address @from on, that has the symbol @names[0].
  * ret_offsets[i]: offset in the file of @names[i]; 0: none. *ret_start, *ret_end: the file's
  * mapping. Leaves out files that cannot be read. With @from 0, reads the maps again if there is no

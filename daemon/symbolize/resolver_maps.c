@@ -209,17 +209,20 @@ static uint64_t end_of_pieces(const struct resolver *r, size_t at)
     return end;
 }
 
-int resolver_mapped(struct resolver *r, uint64_t from, struct mapping *ret, uint64_t *ret_end)
+int resolver_libjvm(struct resolver *r, uint64_t from, struct mapping *ret, uint64_t *ret_end)
 {
     if (!r->maps.count)
         resolver_read_maps(r, clock_monotonic_ns());
     for (size_t i = 0; i < r->maps.count; i++) {
-        if (r->maps.entries[i].exec && r->maps.entries[i].start >= from &&
-            r->maps.entries[i].path.n) {
-            *ret = r->maps.entries[i];
-            *ret_end = end_of_pieces(r, i);
-            return 0;
-        }
+        const struct mapping *m = &r->maps.entries[i];
+
+        if (!m->exec || m->start < from || !m->path.n)
+            continue;
+        if (!path_is_libjvm(m->path)) /* the mappings were read before libjvm.so was loaded */
+            return -ENOENT;
+        *ret = *m;
+        *ret_end = end_of_pieces(r, i);
+        return 0;
     }
     return -ENOENT;
 }

@@ -193,12 +193,12 @@ int symbolizer_function(struct symbolizer *s, struct process *p, struct span fil
     return k;
 }
 
-int symbolizer_mapping(struct symbolizer *s, struct process *p, uint64_t from, struct mapping *ret,
-                       uint64_t *ret_end)
+int symbolizer_libjvm(struct symbolizer *s, struct process *p, uint64_t from, struct mapping *ret,
+                      uint64_t *ret_end)
 {
     struct resolver *r = running_resolver(s, p);
 
-    return r ? resolver_mapped(r, from, ret, ret_end) : -ENOENT;
+    return r ? resolver_libjvm(r, from, ret, ret_end) : -ENOENT;
 }
 
 void symbolizer_read_maps(struct symbolizer *s, struct process *p)

@@ -55,9 +55,9 @@ struct function_found;
 /* Does the same as resolver_function() for @p. */
 int symbolizer_function(struct symbolizer *s, struct process *p, struct span file, struct span name,
                         struct function_found *ret);
-/* Does the same as resolver_mapped() for @p. */
-int symbolizer_mapping(struct symbolizer *s, struct process *p, uint64_t from, struct mapping *ret,
-                       uint64_t *ret_end);
+/* Does the same as resolver_libjvm() for @p. */
+int symbolizer_libjvm(struct symbolizer *s, struct process *p, uint64_t from, struct mapping *ret,
+                      uint64_t *ret_end);
 /* Reads the mappings of @p again, because the broker found no mapping at the expected place.
  * Profilers that write to the code of libjvm.so, such as async-profiler, cut its mappings in
  * pieces. */

@@ -37,8 +37,8 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
         return -EAGAIN;
     if (p->jvm != JVM_READY)
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
-    if (symbolizer_mapping(env->symbolizer, p, p->libjvm_base, &m, &end) < 0)
-        return error_set(err, -EOPNOTSUPP, "its mappings cannot be read");
+    if (symbolizer_libjvm(env->symbolizer, p, p->libjvm_base, &m, &end) < 0)
+        return error_set(err, -ENOENT, "no libjvm.so is mapped into it");
     if (hotspot_vm_thread_states(p->vm, &probes.about.thread) < 0)
         return error_set(err, -EOPNOTSUPP,
                          "its libjvm.so (JDK %d) does not publish the states of threads", p->jdk);

@@ -84,7 +84,7 @@ static int find_places(struct symbolizer *s, struct process *p, struct heap_prob
     if (r == -EAGAIN)
         return ASKED_PROBES_READING;
     one->by_stubs = r < 0;
-    if (symbolizer_mapping(s, p, p->libjvm_base, ret_mapping, &end) < 0)
+    if (symbolizer_libjvm(s, p, p->libjvm_base, ret_mapping, &end) < 0)
         return error_set(err, -ENOENT, "no libjvm.so is mapped into it");
     return r < 0 ? find_by_stubs(p, one, ret_mapping, end, ret, err) : 0;
 }

@@ -65,7 +65,7 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
         return r;
     begin(y);
     probes.about.yields = y->at.vm;
-    if (symbolizer_mapping(env->symbolizer, p, p->libjvm_base, &m, &end) < 0)
+    if (symbolizer_libjvm(env->symbolizer, p, p->libjvm_base, &m, &end) < 0)
         return error_set(err, -ENOENT, "no libjvm.so is mapped into it");
     if (!add_place(&probes, &m, end, y->at.freeze, YIELDS_FREEZE) ||
         !add_place(&probes, &m, end, y->at.thaw, YIELDS_THAW) ||

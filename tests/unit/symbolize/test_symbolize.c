@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 
 /* ---- real code ---- */
@@ -153,6 +154,34 @@ START_TEST(a_signal_makes_the_next_pc_exact)
 }
 END_TEST
 
+/* Where the mappings were read before libjvm.so was loaded, the library above it is not taken for
+ * it. */
+START_TEST(a_libjvm_is_not_the_library_above_it)
+{
+    char folder[] = "/tmp/flamed-test-XXXXXX", path[64];
+    _cleanup_close_ int fd = -1;
+    struct mapping m;
+    uint64_t end;
+    void *base;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/libjvm.so", folder);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_eq(ftruncate(fd, 4096), 0);
+    name_words((uint64_t[]){ address_of((void *)symbolize_test_leaf) }, 0, 1, 0, UNWIND_END_ROOT);
+    base = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    ck_assert_ptr_ne(base, MAP_FAILED);
+    ck_assert_int_eq(symbolizer_libjvm(symbolizer, &process, address_of(base), &m, &end), -ENOENT);
+    symbolizer_read_maps(symbolizer, &process);
+    ck_assert_int_eq(symbolizer_libjvm(symbolizer, &process, address_of(base), &m, &end), 0);
+    ck_assert_uint_eq(m.start, address_of(base));
+    ck_assert(span_ends_with(m.path, "/libjvm.so"));
+    munmap(base, 4096);
+    unlink(path);
+    rmdir(folder);
+}
+END_TEST
+
 /* A library that was met before libjvm.so may look like a native image, such as GraalVM's JIT
  * compiler. */
 START_TEST(a_jvm_is_no_native_image)
@@ -238,6 +267,7 @@ int main(void)
     tcase_add_test(tc, kernel_then_user_leaf_first);
     tcase_add_test(tc, an_unknown_process_has_kernel_names);
     tcase_add_test(tc, a_signal_makes_the_next_pc_exact);
+    tcase_add_test(tc, a_libjvm_is_not_the_library_above_it);
     tcase_add_test(tc, a_jvm_is_no_native_image);
     tcase_add_test(tc, words_that_make_no_sense_are_unknown);
     tcase_add_loop_test(tc, says_why_the_kernel_has_no_names, 0, 3);
