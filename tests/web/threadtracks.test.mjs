@@ -24,7 +24,7 @@ function workers() {
     const profile = openProfile({ format: "flamed-viewer", version: 1, meta: { seconds: 0.2, unit: "nanoseconds", period: 1e7 }, quality: {}, warnings: [],
         strings, frames, rows, values: [2e7, 1e7, 1e8, 1e7] });
 
-    return { profile, times: openTimes([10, 0, 5, 3, 5, 0, 10, 1, 120, 2]) };
+    return { profile, times: openTimes({ times: [10, 0, 5, 3, 5, 0, 10, 1, 120, 2] }) };
 }
 
 test("pools have their threads, the longest first, and milliseconds by what they were at", () => {
@@ -70,7 +70,7 @@ test("sums made once say the same as the samples, coarse and fine", () => {
 
 test("a look that stands for other threads, too, is no longer a wait: its time counts, its box does not stretch", () => {
     const { profile } = workers();
-    const times = openTimes([10, 0, 5, 3, 5, 0, 10, 1, 170, 2], [20000, 10000, 20000, 10000, 50000], [1, 1, 1, 1, 3]);
+    const times = openTimes({ times: [10, 0, 5, 3, 5, 0, 10, 1, 170, 2], spans: [20000, 10000, 20000, 10000, 50000], stands: [1, 1, 1, 1, 3] });
     const { pools: [{ threads: [first] }], total, seen } = tracksOf(profile, times);
 
     assert.deepEqual([first.total, first.spans.at(-1).ms], [200, 50]);
@@ -80,7 +80,7 @@ test("a look that stands for other threads, too, is no longer a wait: its time c
 
 test("each wait has its own length, where the format says it: long ones leave no gap", () => {
     const { profile } = workers();
-    const times = openTimes([10, 0, 5, 3, 5, 0, 10, 1, 170, 2], [20000, 10000, 20000, 10000, 170000]);
+    const times = openTimes({ times: [10, 0, 5, 3, 5, 0, 10, 1, 170, 2], spans: [20000, 10000, 20000, 10000, 170000] });
     const [{ threads: [first] }] = tracksOf(profile, times).pools;
 
     assert.deepEqual([first.total, first.spans.at(-1).ms], [220, 170]);
@@ -88,7 +88,7 @@ test("each wait has its own length, where the format says it: long ones leave no
     const boxes = boxesOf(profile, first.spans).map(({ from, to, group }) => [profile.groups[group].name, from, to]);
 
     assert.deepEqual(boxes.at(-1), ["[park]", 30, 200]);
-    assert.equal(openTimes([10, 0, 5, 3], [1]).span, null); // not of these samples
+    assert.equal(openTimes({ times: [10, 0, 5, 3], spans: [1] }).span, null); // not of these samples
 });
 
 test("pools in a sentence: idle, waiting, or busy with work; what ran does not wait", () => {

@@ -41,7 +41,7 @@ export class HeatStrip {
 
         this.panel = panel;
         this.profile = openProfile(data);
-        this.times = openTimes(data.times || []);
+        this.times = openTimes(data);
         this.isOpen = true;
         this.button.setAttribute("aria-pressed", "true");
         panel.facts.after(this.map.root);

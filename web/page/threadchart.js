@@ -92,7 +92,7 @@ export class ThreadChart {
         try {
             const data = dataOfPage(await getText(path, { ...params, ...event, ...this.idle.checked ? {} : { idle: 0 }, threads: 1, by: "", format: "heatmap" }, controller.signal));
 
-            this.show(openProfile(data), openTimes(data.times || [], data.spans, data.stands));
+            this.show(openProfile(data), openTimes(data));
             if (!this.tracks.hasJava && WAITS.includes(data.meta.event))
                 this.addIdle();
         } catch (error) {

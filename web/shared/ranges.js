@@ -2,11 +2,13 @@
 // When samples were taken: the times that the heatmap format carries, how many fall into each moment, and the
 // profile of a range of them.
 
-import { eachRow } from "./rows.js";
+import { derive } from "./transform.js";
+
+const SHORTEST_MS = 0.0005; // of a sample whose length is no whole microsecond
 
 // {ms, row, count, total, span, stands}: by sample, in order of time; ms since the start of the profile. span: the length of each
-// in ms; stands: for how many threads each stands, its own among them; null: they have none. @spans: as the format has them, microseconds.
-export function openTimes(list, spans = null, stands = null) {
+// in ms; stands: for how many threads each stands, its own among them; null: they have none. The format has spans in microseconds.
+export function openTimes({ times: list = [], spans = null, stands = null }) {
     const n = list.length >> 1; // at most
     const times = { ms: new Float64Array(n), row: new Int32Array(n), count: new Float64Array(n), size: 0, total: 0 };
     let now = 0, k = 0;
@@ -50,22 +52,30 @@ export function countCells(times, cells, cellMs) {
     return counts;
 }
 
+// What the samples [@begin, @end) have of each row, by its number: {samples, part}; part: what they count for of the row's value.
+function sumRows(times, begin, end) {
+    const { row, count, span, stands } = times;
+    const sums = new Map();
+
+    for (let i = begin; i < end; i++) {
+        const sum = sums.get(row[i]) || { samples: 0, part: 0 };
+
+        sum.samples += count[i];
+        sum.part += count[i] * (span ? Math.max(span[i], SHORTEST_MS) : 1) * (stands ? stands[i] : 1);
+        sums.set(row[i], sum);
+    }
+    return sums;
+}
+
 // What @profile was from @from to @to (ms): stacks without a sample in it are gone. Its facts stay those of the whole.
+// A row's value is divided as the lengths of its samples are; without lengths, each sample has the same part.
 export function profileBetween(profile, times, from, to) {
-    const weights = new Map();
-    const rows = [];
+    const chosen = sumRows(times, firstAt(times, from), firstAt(times, to));
+    const whole = profile.values && sumRows(times, 0, times.size);
 
-    for (let i = firstAt(times, from), end = firstAt(times, to); i < end; i++)
-        weights.set(times.row[i], (weights.get(times.row[i]) || 0) + times.count[i]);
-    eachRow(profile, (path, depth, kept, isCut, count, row) => {
-        const weight = weights.get(row);
+    return derive(profile, (path, depth, row) => chosen.has(row) ? path.slice(0, depth) : null, (row, value) => {
+        const { samples, part } = chosen.get(row);
 
-        if (!weight)
-            return;
-        rows.push(0, isCut ? -1 - depth : depth);
-        for (let d = 0; d < depth; d++)
-            rows.push(path[d]);
-        rows.push(weight);
+        return { samples, value: whole && Math.round(value * part / whole.get(row).part) };
     });
-    return { ...profile, rows, values: null };
 }

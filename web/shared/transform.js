@@ -6,8 +6,8 @@ import { KIND } from "./kinds.js";
 import { eachRow } from "./rows.js";
 
 // @pick(path, depth, row): the frames of a stack that stay, or null to leave the stack out. It may return @path's own
-// frames in a new array only.
-export function derive(profile, pick) {
+// frames in a new array only. @amounts(row, value): {samples, value} of a row that stays, if they are not those of @profile.
+export function derive(profile, pick, amounts = null) {
     const rows = [];
     const values = profile.values ? [] : null, idle = profile.idle ? [] : null;
     let before = [];
@@ -24,10 +24,13 @@ export function derive(profile, pick) {
         rows.push(same, isCut ? -1 - (stack.length - same) : stack.length - same);
         for (let d = same; d < stack.length; d++)
             rows.push(stack[d]);
-        rows.push(samples);
+        const value = values && profile.values[row];
+        const now = amounts ? amounts(row, value) : { samples, value };
+
+        rows.push(now.samples);
         before = stack;
         if (values)
-            values.push(profile.values[row]);
+            values.push(now.value);
         if (idle)
             idle.push(profile.idle[row]);
     });

@@ -14,7 +14,7 @@ const RANGE_KEY = "range"; // "fromMs-toMs"
 class HeatView extends Standalone {
     constructor(data) {
         super(openProfile(data), { keys: [["drag", "over the heat map: the flame graph of that range"], ...KEYS] });
-        this.times = openTimes(data.times);
+        this.times = openTimes(data);
         this.range = null;
         this.map = new HeatMap({ select: (from, to) => this.select([from, to]), clear: () => this.select(null) });
         this.panel.facts.after(this.map.root);
