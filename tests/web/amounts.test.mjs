@@ -85,3 +85,13 @@ test("CPU time is compared in shares, and events that differ are, too", () => {
     assert.deepEqual(changesOf(joined(cpu(rows, 10), allocOf(rows, [1, 999], 10))), []); // in samples
     assert.deepEqual(changesOf(joined(cpu(rows, 10), cpu([[["main", "a"], 100]], 20))), [["a", 50, 50, 500], ["b", 50, 0, -500]]);
 });
+
+test("a method is the same however it is compiled, and differs from a frame of another kind", () => {
+    const cpu = (frame) => ({ ...profileOf([[[frame], 1]]), meta: { event: "cpu", unit: "nanoseconds", period: 10, weight: "samples", seconds: 10 } });
+    const framesOf = (before, after) => joined(cpu(before), cpu(after)).count - 1; // without the root
+
+    for (const kind of ["c1", "inlined", "interpreted", "jvmci"])
+        assert.equal(framesOf("c2 a.B.c", `${kind} a.B.c`), 1, kind);
+    assert.equal(framesOf("c2 a.B.c", "native a.B.c"), 2);
+    assert.equal(framesOf("c2 2x", "native_inlined x"), 2);
+});

@@ -4,7 +4,7 @@
 // What has values of its own (bytes, time of waits) is compared by these, per second where the lengths differ.
 
 import { paletteOf, hexOf, rgbOfOklch } from "../shared/colors.js";
-import { isJava } from "../shared/kinds.js";
+import { KIND, isJava } from "../shared/kinds.js";
 import { sumMethods } from "../shared/methods.js";
 import { splitJavaName } from "../shared/names.js";
 import { isForeign } from "../shared/packages.js";
@@ -71,7 +71,7 @@ export function joinProfiles(before, after, amounts) {
                 return known.get(g);
             const { name, kind } = profile.groups[g];
             // How a method is compiled changes by itself: a frame of Java is the same in all kinds.
-            const key = (kind >= 1 && kind <= 4 ? 1 : kind) + name;
+            const key = `${isJava(kind) ? KIND.C2 : kind} ${name}`;
 
             if (!numbers.has(key)) {
                 numbers.set(key, frames.length / 5);
