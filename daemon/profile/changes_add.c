@@ -32,12 +32,17 @@ static const char *const INTERRUPTS[] = {
     "do_notify_resume",
 };
 
-static bool is_interrupt_name(struct span name)
+/* What of that a thread caused itself: freeing the files that it closed, and its signals. */
+static const char *const OWN_WORK[] = { "task_work_run", "arch_do_signal", "do_signal",
+                                        "get_signal" };
+
+static bool starts_with_any(struct span name, const char *const *begins, size_t n)
 {
-    return ANY_OF(i, ARRAY_SIZE(INTERRUPTS), span_starts_with(name, INTERRUPTS[i]));
+    return ANY_OF(i, n, span_starts_with(name, begins[i]));
 }
 
-/* Returns whether samples of @row were taken while the kernel served an interrupt. */
+/* Returns whether samples of @row were taken while the kernel served an interrupt: the frame
+ * nearest the leaf tells. */
 static bool is_interrupt(struct adding *a, const struct view_row *row)
 {
     enum { UNKNOWN, NO, YES };
@@ -45,9 +50,14 @@ static bool is_interrupt(struct adding *a, const struct view_row *row)
 
     for (uint32_t i = row->n; *known == UNKNOWN && i-- > row->roots;) {
         const struct view_frame *f = &a->v->frames[a->v->stack[row->first + i]];
+        struct span name = view_string(a->v, f->name);
 
-        if (f->kind == FRAME_KERNEL && is_interrupt_name(view_string(a->v, f->name)))
+        if (f->kind != FRAME_KERNEL)
+            continue;
+        if (starts_with_any(name, INTERRUPTS, ARRAY_SIZE(INTERRUPTS)))
             *known = YES;
+        else if (starts_with_any(name, OWN_WORK, ARRAY_SIZE(OWN_WORK)))
+            *known = NO;
     }
     *known = MAX(*known, (uint8_t)NO);
     return *known == YES;

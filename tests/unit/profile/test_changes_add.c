@@ -25,7 +25,8 @@ static double value_of(const struct change_set *s, enum change_kind kind, const 
 }
 
 /* Samples within interrupts, and of a thread that another one replaced, are of no function. Those
- * of system calls and page faults are. */
+ * of system calls and page faults are, also what the thread caused itself on its way out of them.
+ */
 START_TEST(interrupts_are_not_of_the_service)
 {
     struct profile meta = { .event_count = 1,
@@ -51,19 +52,31 @@ START_TEST(interrupts_are_not_of_the_service)
                     CATEGORY_KERNEL);
     recorded_sample((uint32_t[]){ kernel("handle_softirqs"), kernel("el0t_64_irq_handler"), run },
                     3, 4000, CATEGORY_KERNEL);
+    recorded_sample((uint32_t[]){ kernel("tcp_close"), kernel("task_work_run"),
+                                  kernel("exit_to_user_mode_loop"), call, run },
+                    5, 40, CATEGORY_KERNEL);
+    recorded_sample((uint32_t[]){ kernel("copy_fpstate_to_sigframe"),
+                                  kernel("arch_do_signal_or_restart"),
+                                  kernel("irqentry_exit_to_user_mode"), run },
+                    4, 500, CATEGORY_KERNEL);
+    recorded_sample((uint32_t[]){ kernel("handle_softirqs"), kernel("asm_sysvec_apic_timer"),
+                                  kernel("task_work_run"), kernel("exit_to_user_mode_loop"), run },
+                    5, 8000, CATEGORY_KERNEL);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
     ck_assert_int_eq(change_set_init(&set, &steps), 0);
     ck_assert_int_eq(change_set_add(&set, v, CHANGE_FUNCTION), 0);
     ck_assert_int_eq(change_set_add(&set, v, CHANGE_CATEGORY), 0);
-    ck_assert_double_eq(set.whole[CHANGE_FUNCTION][0], 123);
-    ck_assert_double_eq(set.whole[CHANGE_CATEGORY][0], 123);
-    ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "shop.Main.run"), 123);
+    ck_assert_double_eq(set.whole[CHANGE_FUNCTION][0], 663);
+    ck_assert_double_eq(set.whole[CHANGE_CATEGORY][0], 663);
+    ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "shop.Main.run"), 663);
     ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "__schedule"), 20);
     ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "handle_mm_fault"), 3);
+    ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "tcp_close"), 40);
+    ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "copy_fpstate_to_sigframe"), 500);
     ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "handle_softirqs"), -1);
-    ck_assert_double_eq(value_of(&set, CHANGE_CATEGORY, "kernel"), 23);
-    ck_assert_double_eq(set.whole[CHANGE_LOCK][0], 7123 * PERIOD_NS); /* its thread was busy */
+    ck_assert_double_eq(value_of(&set, CHANGE_CATEGORY, "kernel"), 563);
+    ck_assert_double_eq(set.whole[CHANGE_LOCK][0], 15663 * PERIOD_NS); /* its thread was busy */
     change_set_deinit(&set);
     view_free(v);
     profile_unref(p);
