@@ -87,6 +87,13 @@ static int store_fail_interrupted(struct store *s, struct error *err)
     return store_exec(s, sql, err);
 }
 
+/* Closes the connection. If a reader between two of its turns still has a statement of it, the last
+ * such statement closes it. */
+static void store_close_db(struct store *s)
+{
+    sqlite3_close_v2(TAKE_PTR(s->db));
+}
+
 /* Opens the file for reading only, as it cannot be written to now. If SQLite has no place for the
  * index of its log, the log is ignored. With @shared it is not, as another program may write. */
 static void store_open_readable(struct store *s, bool shared)
@@ -95,7 +102,7 @@ static void store_open_readable(struct store *s, bool shared)
     const char *modes[] = { "?mode=ro", "?immutable=1" };
 
     for (size_t i = 0; i < (shared ? 1 : ARRAY_SIZE(modes)); i++) {
-        sqlite3_close(TAKE_PTR(s->db));
+        store_close_db(s);
         buf_deinit(&uri);
         buf_init(&uri, 3 * sizeof(s->path) + 32);
         buf_add_str(&uri, "file:");
@@ -110,7 +117,7 @@ static void store_open_readable(struct store *s, bool shared)
             sqlite3_exec(s->db, "SELECT count(*) FROM epochs", NULL, NULL, NULL) == SQLITE_OK)
             return;
     }
-    sqlite3_close(TAKE_PTR(s->db));
+    store_close_db(s);
 }
 
 /* Closes a file of a newer version or with other tables, as SQL in it could run. */
@@ -126,7 +133,7 @@ static void store_refuse_schema(struct store *s)
                  "the tables in the store %.80s are not those that flamed makes: move the file "
                  "away, and those beside it, and flamed begins a new one by itself",
                  s->path);
-    sqlite3_close(TAKE_PTR(s->db));
+    store_close_db(s);
 }
 
 static void store_open_db(struct store *s)
@@ -141,7 +148,7 @@ static void store_open_db(struct store *s)
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
                         NULL) != SQLITE_OK) {
         store_failed(s, &err, "cannot open the store");
-        sqlite3_close(TAKE_PTR(s->db));
+        store_close_db(s);
         return;
     }
     sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
@@ -159,14 +166,14 @@ static void store_open_db(struct store *s)
     else if (r == -EROFS || r == -ENOSPC || r == -EBUSY)
         store_open_readable(s, r == -EBUSY);
     else
-        sqlite3_close(TAKE_PTR(s->db));
+        store_close_db(s);
 }
 
 int store_writable(struct store *s, struct error *err)
 {
     if (!s->writable && !s->newer && clock_monotonic_ns() - s->reopened_ns >= STORE_REOPEN_NS) {
         dictionaries_forget_all(s);
-        sqlite3_close(TAKE_PTR(s->db));
+        store_close_db(s);
         store_open_db(s);
     }
     if (s->writable)
@@ -194,7 +201,7 @@ struct store *store_close(struct store *s)
     if (!s)
         return NULL;
     dictionaries_forget_all(s);
-    sqlite3_close(s->db);
+    store_close_db(s);
     pthread_mutex_destroy(&s->told.lock);
     pthread_mutex_destroy(&s->lock);
     free(s);

@@ -4,6 +4,7 @@
 
 #include "store/store_impl.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -338,6 +339,39 @@ START_TEST(what_was_mended_is_noticed)
 }
 END_TEST
 
+static unsigned count_descriptors(void)
+{
+    DIR *fds = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    ck_assert_ptr_nonnull(fds);
+    while (readdir(fds))
+        n++;
+    closedir(fds);
+    return n;
+}
+
+/* The history's readers keep a statement while they let others use the store. */
+START_TEST(a_file_that_is_opened_again_under_a_reader_is_closed)
+{
+    unsigned before = count_descriptors();
+    struct store *s = open_store(0, 0);
+
+    for (int i = 0; i < 3; i++) {
+        sqlite3_stmt *stmt = NULL;
+
+        ck_assert_int_eq(store_prepare(s, "SELECT count(*) FROM captures", &stmt, NULL), 0);
+        s->writable = false;
+        s->reopened_ns = 0; /* as if 10 s had passed */
+        ck_assert_int_eq(store_writable(s, NULL), 0);
+        ck_assert_int_eq(sqlite3_step(stmt), SQLITE_ROW);
+        sqlite3_finalize(stmt);
+    }
+    store_close(s);
+    ck_assert_uint_eq(count_descriptors(), before);
+}
+END_TEST
+
 START_TEST(a_damaged_blob_is_an_error)
 {
     struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 100, "work"), *got = NULL;
@@ -401,6 +435,7 @@ int main(void)
     tcase_add_test(tc, a_read_only_folder_can_be_read);
     tcase_add_test(tc, a_full_disk_can_be_read);
     tcase_add_test(tc, what_was_mended_is_noticed);
+    tcase_add_test(tc, a_file_that_is_opened_again_under_a_reader_is_closed);
     tcase_add_test(tc, a_damaged_blob_is_an_error);
     tcase_add_loop_test(tc, nothing_runs_that_the_file_says, 0, ARRAY_SIZE(LEFT));
     return run_store_tests("store_file", tc);
