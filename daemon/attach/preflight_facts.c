@@ -2,9 +2,8 @@
 #include "attach/preflight_facts.h"
 
 #include "attach/backoff.h"
+#include "discover/age.h"
 #include "helper/job.h"
-
-#define TICK_NS UINT64_C(10000000)
 
 static enum preflight_flag flag_of(const struct process *p, const char *name)
 {
@@ -33,7 +32,6 @@ void preflight_process(struct attaching *at, const struct viewer *v, struct proc
     struct error state = ERROR_NULL;
     uint64_t now = clock_monotonic_ns(), wait_ns;
     unsigned failures = 0;
-    uint64_t up_ns = clock_ns(CLOCK_BOOTTIME), start_ns = p->id.start_ticks * TICK_NS;
     char back_off[96] = "";
     struct preflight_facts f = {
         .injection_allowed = at->allow_injection,
@@ -46,9 +44,7 @@ void preflight_process(struct attaching *at, const struct viewer *v, struct proc
         .jdk = p->jdk,
         .java_version = p->java_version,
         .vm_name = p->vm_name,
-        .age_ns = p->exec_time_ns    ? now - p->exec_time_ns
-                  : up_ns > start_ns ? up_ns - start_ns
-                                     : 0,
+        .age_ns = p->exec_time_ns ? now - p->exec_time_ns : process_age_ns(p),
         .attach_disabled =
             p->attach_disabled ? PREFLIGHT_TRUE : flag_of(p, "DisableAttachMechanism"),
         .reduced_signals = flag_of(p, "ReduceSignalUsage"),

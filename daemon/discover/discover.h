@@ -73,7 +73,7 @@ struct process {
     uint64_t exited_ns;    /* CLOCK_MONOTONIC of its end */
     uint64_t exec_time_ns; /* CLOCK_MONOTONIC of the exec that made this image; 0: not seen */
     uint32_t exec_id;      /* task->self_exec_id as in samples; 0: not known yet */
-    /* Wall clock of its start, computed at the first reading and then fixed; 0: not read yet. */
+    /* Wall clock of its start; it moves only if the clock is set. 0: not read yet. */
     uint64_t start_realtime_ns;
     struct container container;
     char *cgroup; /* path, clean text; owned; never NULL */

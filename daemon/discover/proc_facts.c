@@ -185,9 +185,7 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
     events_drain(d);
     if (!image_is_live(im) || (!d->sideband && !is_same_still(d, im)))
         return PROC_GONE;
-    if (!im->p.start_realtime_ns)
-        im->p.start_realtime_ns = clock_realtime_ns() - clock_ns(CLOCK_BOOTTIME) +
-                                  im->p.id.start_ticks * DISCOVER_NS_PER_TICK;
+    image_note_start(im);
     im->p.kernel_thread = stat.kernel_thread || status.kernel_thread;
     im->p.zombie = proc_stat_is_dead(&stat);
     im->p.uid = status.uid;

@@ -63,6 +63,7 @@ static void visit_known(struct discover *d, struct image *im)
     im->sweep = d->sweep.number;
     im->look.vsize_bytes = st.vsize_bytes;
     usage_note(im, &st, clock_monotonic_ns());
+    image_note_start(im);
     if (!im->facts || d->sweep.under_way_after_loss)
         facts_read(d, im);
     grown = st.vsize_bytes > im->look.last_vsize_bytes + DISCOVER_GROWN_BYTES;

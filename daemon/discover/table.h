@@ -212,6 +212,8 @@ uint64_t ticks_of_boottime(const struct discover *d, uint64_t boottime_ns);
 /* Converts clock ticks since boot to CLOCK_MONOTONIC; 0: unknown, or before the zero of that
  * clock. */
 uint64_t monotonic_of_ticks(const struct discover *d, uint64_t ticks);
+/* Sets the wall clock of the start of @im at its first reading, and when the clock was set. */
+void image_note_start(struct image *im);
 
 /* ---- proc_facts.c ---- */
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Converts start times between ticks since boot, as in /proc, and CLOCK_MONOTONIC. */
+#include "discover/age.h"
 #include "discover/table.h"
 
 #include "base/clock.h"
+
+#define START_MOVES_NS NSEC_PER_SEC /* from this difference on the wall clock was set */
 
 /* Returns the current difference of CLOCK_BOOTTIME, as /proc shows it, and CLOCK_MONOTONIC, as
  * in side-band records and samples. */
@@ -28,4 +31,21 @@ uint64_t monotonic_of_ticks(const struct discover *d, uint64_t ticks)
 
     (void)d;
     return ticks && ns > 0 ? (uint64_t)ns : 0;
+}
+
+uint64_t process_age_ns(const struct process *p)
+{
+    int64_t ns = (int64_t)(clock_ns(CLOCK_BOOTTIME) - p->id.start_ticks * DISCOVER_NS_PER_TICK);
+
+    return ns > 0 ? (uint64_t)ns : 0;
+}
+
+void image_note_start(struct image *im)
+{
+    uint64_t start_ns = clock_realtime_ns() - clock_ns(CLOCK_BOOTTIME) +
+                        im->p.id.start_ticks * DISCOVER_NS_PER_TICK;
+
+    if (MAX(start_ns, im->p.start_realtime_ns) - MIN(start_ns, im->p.start_realtime_ns) >=
+        START_MOVES_NS)
+        im->p.start_realtime_ns = start_ns;
 }

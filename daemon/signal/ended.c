@@ -2,6 +2,7 @@
 /* Finds out from outside how a JVM ended: by its pidfd and the counters of its cgroup. */
 #include "signal/watched.h"
 
+#include "discover/age.h"
 #include "proc/exit_status.h"
 
 #include <signal.h>
@@ -138,8 +139,7 @@ static bool status_of(struct watched *w, struct broker *broker, uint64_t now_ns,
 
 bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns)
 {
-    uint64_t start_ns = w->p->start_realtime_ns, real_ns = clock_realtime_ns();
-    struct end_facts e = { .age_s = (double)(real_ns - MIN(start_ns, real_ns)) / NS_PER_S,
+    struct end_facts e = { .age_s = (double)process_age_ns(w->p) / NS_PER_S,
                            .rss = numbers_last(&w->numbers, NUMBER_RSS_BYTES),
                            .limit = numbers_last(&w->numbers, NUMBER_MEMORY_LIMIT_BYTES) };
     struct signal_state *state = &w->states[RULE_ENDED];

@@ -2,6 +2,7 @@
 #include "signal/watched.h"
 
 #include "base/cleanup.h"
+#include "discover/age.h"
 
 #define NS_PER_S 1e9
 
@@ -100,7 +101,6 @@ void signal_state_note(struct signal_state *state, const struct signal_rule *rul
 
 void watched_judge(struct watched *w, uint64_t now_ns)
 {
-    uint64_t start_ns = w->p->start_realtime_ns, real_ns = clock_realtime_ns();
     struct rule_view v = { .numbers = &w->numbers,
                            .lock = &w->lock,
                            .pool = &w->pool,
@@ -110,8 +110,7 @@ void watched_judge(struct watched *w, uint64_t now_ns)
                            .release = &w->release,
                            .heap = w->heap.text,
                            .heap_was_full = w->heap.was_full,
-                           .age_s =
-                               real_ns > start_ns ? (double)(real_ns - start_ns) / NS_PER_S : 0 };
+                           .age_s = (double)process_age_ns(w->p) / NS_PER_S };
 
     for (size_t i = 0; i < RULES; i++) {
         const struct signal_rule *rule = rule_of((enum rule_id)i);

@@ -7,6 +7,7 @@
 
 #include "suite.h"
 
+#include "discover/age.h"
 #include "discover/table.h"
 
 #include "base/clock.h"

@@ -213,6 +213,27 @@ START_TEST(sweeps_all_but_kernel_threads)
 }
 END_TEST
 
+/* A machine without a clock of its own begins in 1970, and NTP sets its clock later. */
+START_TEST(a_start_follows_a_clock_that_was_set)
+{
+    struct discover *d = make(NODE, false);
+    struct process *p = discover_find(d, 42);
+    uint64_t first;
+
+    ck_assert_ptr_nonnull(p);
+    first = p->start_realtime_ns;
+    ck_assert_uint_ge(first + process_age_ns(p) + NSEC_PER_SEC, clock_realtime_ns());
+    p->start_realtime_ns = 1;
+    discover_sweep(d);
+    ck_assert_uint_le(p->start_realtime_ns, first + NSEC_PER_SEC);
+    ck_assert_uint_ge(p->start_realtime_ns + NSEC_PER_SEC, first);
+    p->start_realtime_ns = first = p->start_realtime_ns + NSEC_PER_MSEC; /* no clock is as steady */
+    discover_sweep(d);
+    ck_assert_uint_eq(p->start_realtime_ns, first);
+    end(d);
+}
+END_TEST
+
 START_TEST(says_what_keeps_processes_out_of_sight)
 {
     struct discover *d = make(NODE, false);
@@ -257,6 +278,7 @@ int main(void)
     tcase_add_test(tc, knows_openj9_and_leaves_it_alone);
     tcase_add_test(tc, tells_threads_zombies_and_kernel_threads_apart);
     tcase_add_test(tc, sweeps_all_but_kernel_threads);
+    tcase_add_test(tc, a_start_follows_a_clock_that_was_set);
     tcase_add_test(tc, says_what_keeps_processes_out_of_sight);
     tcase_add_test(tc, measures_what_a_process_costs);
     tcase_set_timeout(tc, 60);
