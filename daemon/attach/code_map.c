@@ -49,18 +49,22 @@ struct code_map *code_map_free(struct code_map *m)
     return NULL;
 }
 
-/* Charges @n more bytes. False: there is no room for them, which is counted. */
+/* Charges @n more bytes. False: there is no room for them. */
 static bool afford(struct code_map *m, size_t n)
 {
     if (n > CODE_MAP_MAX_BYTES - m->stats.bytes ||
-        (m->memory ? n > shares_room_lasting(m->memory, m->owner) : !memory_guard_admits(n))) {
-        m->stats.dropped++;
+        (m->memory ? n > shares_room_lasting(m->memory, m->owner) : !memory_guard_admits(n)))
         return false;
-    }
     if (m->memory)
         shares_force(m->memory, m->owner, n);
     m->stats.bytes += n;
     return true;
+}
+
+static int drop(struct code_map *m, uint64_t records)
+{
+    m->stats.dropped += records;
+    return 0;
 }
 
 /* ---- records ---- */
@@ -86,16 +90,14 @@ static int take_method(struct code_map *m, struct span record)
     lines = (size_t)h.line_count * sizeof(struct stream_line);
     if (h.id == 0 || lines > rest.n - strings)
         return -EBADMSG;
-    if (h.id > CODE_MAP_METHODS_MAX) {
-        m->stats.dropped++;
-        return 0;
-    }
+    if (h.id > CODE_MAP_METHODS_MAX)
+        return drop(m, 1);
     if (h.id > m->method_cap) {
         uint32_t cap = MIN(MAX(h.id, m->method_cap * 2 + 256), CODE_MAP_METHODS_MAX);
         struct method *more;
 
         if (!afford(m, (cap - m->method_cap) * sizeof(*more)))
-            return 0;
+            return drop(m, 1);
         more = realloc(m->methods, cap * sizeof(*more));
         if (!more)
             return -ENOMEM;
@@ -114,14 +116,12 @@ static int add_piece(struct code_map *m, const struct piece *p)
 
     if (p->start >= p->end) /* the piece is empty, or goes beyond the address space */
         return 0;
-    if (m->piece_count == CODE_MAP_PIECES_MAX) {
-        m->stats.dropped++;
-        return 0;
-    }
+    if (m->piece_count == CODE_MAP_PIECES_MAX)
+        return drop(m, 1);
     block = &m->blocks[m->piece_count / PIECE_BLOCK];
     if (!*block) {
         if (!afford(m, PIECE_BLOCK * PIECE_BYTES))
-            return 0;
+            return drop(m, 1);
         *block = malloc(PIECE_BLOCK * sizeof(**block));
         if (!*block)
             return -ENOMEM;
@@ -224,15 +224,44 @@ static int take_record(struct code_map *m, struct span record, uint16_t kind)
     }
 }
 
+/* Takes the next record from @rest. */
+static int next_record(struct span *rest, struct span *ret, uint16_t *ret_kind)
+{
+    uint32_t bytes;
+
+    if (rest->n < ALIGNMENT)
+        return -EBADMSG;
+    memcpy(&bytes, rest->p, sizeof(bytes));
+    memcpy(ret_kind, rest->p + offsetof(struct stream_record, kind), sizeof(*ret_kind));
+    if (bytes < ALIGNMENT || bytes % ALIGNMENT || bytes > MIN(rest->n, (size_t)STREAM_RECORD_MAX) ||
+        (*ret_kind != STREAM_PAD && bytes < sizeof(struct stream_record)))
+        return -EBADMSG;
+    *ret = (struct span){ rest->p, bytes };
+    *rest = span_from(*rest, bytes);
+    return 0;
+}
+
+static uint64_t count_records(struct span rest)
+{
+    struct span record;
+    uint64_t n = 0;
+    uint16_t kind;
+
+    while (rest.n && next_record(&rest, &record, &kind) == 0)
+        n += kind != STREAM_PAD;
+    return n;
+}
+
 int code_map_feed(struct code_map *m, struct span records)
 {
     struct chunk *c;
     struct span rest;
+    int r = 0;
 
     if (records.n == 0)
         return 0;
     if (!afford(m, sizeof(*c) + records.n))
-        return 0;
+        return drop(m, count_records(records));
     c = malloc(sizeof(*c) + records.n);
     if (!c)
         return -ENOMEM;
@@ -241,25 +270,13 @@ int code_map_feed(struct code_map *m, struct span records)
     memcpy(c->bytes, records.p, records.n);
     m->chunks = c;
     rest = (struct span){ c->bytes, c->n };
-    while (rest.n) {
-        uint32_t bytes;
+    while (rest.n && r == 0) {
+        struct span record;
         uint16_t kind;
-        int r;
 
-        if (rest.n < ALIGNMENT)
-            return -EBADMSG;
-        memcpy(&bytes, rest.p, sizeof(bytes));
-        memcpy(&kind, rest.p + offsetof(struct stream_record, kind), sizeof(kind));
-        if (bytes < ALIGNMENT || bytes % ALIGNMENT ||
-            bytes > MIN(rest.n, (size_t)STREAM_RECORD_MAX) ||
-            (kind != STREAM_PAD && bytes < sizeof(struct stream_record)))
-            return -EBADMSG;
-        r = take_record(m, (struct span){ rest.p, bytes }, kind);
-        if (r < 0)
-            return r;
-        rest = span_from(rest, bytes);
+        r = next_record(&rest, &record, &kind) ?: take_record(m, record, kind);
     }
-    return 0;
+    return r;
 }
 
 struct code_map_stats code_map_stats(const struct code_map *m)

@@ -83,7 +83,7 @@ int code_map_each_range(const struct code_piece *piece,
 
 struct code_map_stats {
     uint64_t records, methods, pieces, unloads;
-    uint64_t dropped;  /* times that records were dropped for want of room */
+    uint64_t dropped;  /* records that were dropped for want of room */
     uint64_t steps;    /* pieces, pcs, frames and lines that look-ups have read */
     uint64_t given_up; /* look-ups that met more than CODE_MAP_WALK_MAX pieces */
     size_t bytes;      /* memory of the map */

@@ -165,7 +165,9 @@ void capture_tell_names(struct capture *c)
         fall_back(c, c->names.attach_mode, "the JVM had not answered 4 s after the end of sampling",
                   "it may be stopped or in a long collection; symbols=memory needs no attach");
     else if (attachment_dropped(c->names.attachment))
-        record_warn(c->record, "%ju records of the agent were lost: code may lack its name",
+        record_warn(c->record,
+                    "%ju records of the agent were lost: code may lack its name, or have that of "
+                    "earlier code at its place",
                     (uintmax_t)attachment_dropped(c->names.attachment));
 }
 
