@@ -16,6 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), "flamed-web-"));
 const made = new Map();
 const opened = new Set(); // pages of flamed that no test has closed
 const SHOWN_CHARACTERS = 1500;
+const LEAST_READ = 5; // characters: fewer say nothing
 
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
@@ -29,10 +30,11 @@ export async function faults(page, runOnly = undefined) {
 
 export const WCAG_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
-// Texts that a person cannot read to their end: [text]. What ends in an ellipsis has its whole in a title, here or around it;
-// numbers never may, and what scrolls is not cut, unless nothing shows that it scrolls. What a list has chosen stands whole.
+// Texts that a person cannot read to their end: [text]. What ends in an ellipsis has its whole in a title, here or around it,
+// and five characters before the ellipsis, unless it is what is quiet beside a name. Numbers never may. What scrolls is not
+// cut, unless nothing shows that it scrolls. What a list has chosen stands whole.
 export async function cutOff(page) {
-    return page.evaluate(() => [...document.querySelectorAll("body *")].filter((node) => {
+    return page.evaluate((least) => [...document.querySelectorAll("body *")].filter((node) => {
         if (node.matches("select") && node.selectedOptions.length && node.getBoundingClientRect().width && getComputedStyle(node).visibility !== "hidden") {
             const alone = node.cloneNode(false); // as wide as its text wants to be
 
@@ -56,10 +58,12 @@ export async function cutOff(page) {
         const edge = clipper && clipper !== document.body && clipper !== document.documentElement ? clipper.getBoundingClientRect().right : innerWidth;
         const scrolls = clipper && ["auto", "scroll"].includes(getComputedStyle(clipper).overflowX) && getComputedStyle(clipper).scrollbarWidth !== "none";
         const isCut = clipper === node ? node.scrollWidth > node.clientWidth + 1 : !scrolls && box.right > edge + 1;
-        const isEllipsis = clipper && getComputedStyle(clipper).textOverflow === "ellipsis" && Boolean(node.closest("[title]"));
+        const left = clipper === node ? node.clientWidth : edge - box.left; // an inline box of its own goes whole
+        const isRead = node.matches(".pack, .quiet") || left >= least * parseFloat(style.fontSize) / 2 && (clipper === node || !style.display.startsWith("inline-"));
+        const isEllipsis = clipper && getComputedStyle(clipper).textOverflow === "ellipsis" && Boolean(node.closest("[title]")) && isRead;
 
         return isCut && (!isEllipsis || node.matches(".num"));
-    }).map((node) => `${node.tagName} ${node.className}: ${(node.selectedOptions ? node.selectedOptions[0] : node).textContent.slice(0, 60)}`));
+    }).map((node) => `${node.tagName} ${node.className}: ${(node.selectedOptions ? node.selectedOptions[0] : node).textContent.slice(0, 60)}`), LEAST_READ);
 }
 
 // CPU time of the page's main thread so far, in ms: other programs on the machine do not count.

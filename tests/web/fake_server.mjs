@@ -522,7 +522,8 @@ export class FakeServer {
 
         return { target: "", event: "cpu", hz: 99, seconds: 2, samples: 198, lost: 0, unknown: 0, truncated: 0, functions: [
             row("com.acme.shop.PriceTable.lookup", "c2", share), row("java.util.HashMap.getNode", "inlined", 0.2),
-            row("tcp_sendmsg", "kernel", 0.05), row("java.lang.Thread.run", "interpreted", 0, 0.9)] };
+            row("tcp_sendmsg", "kernel", 0.05), row("java.util.concurrent.ThreadPoolExecutor$Worker.runWithin", "interpreted", 0, 0.9),
+            row("java.lang.Thread.run", "interpreted", 0, 0.9)] };
     }
 
     captureStream(response, capture) {

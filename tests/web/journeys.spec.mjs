@@ -165,6 +165,44 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("on a phone a table scrolls with all that is above it, and no line ends within a thread's name", async ({ open }) => {
+        const page = await open("", { viewport: { width: 390, height: 844 } });
+
+        for (const [tab, sign] of [["memory", ".memory td"], ["locks", ".owner-stacks li"], ["top", ".live td"], ["changes", ".change-table td, .blank"]]) {
+            await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?tab=${tab}`);
+            await page.locator(sign).first().waitFor();
+            assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll("main *")].filter((one) => /auto|scroll/.test(getComputedStyle(one).overflowY) &&
+                one.clientHeight && !one.matches(".view, .tabs")).map((one) => one.className)), [], tab);
+            if (tab === "locks")
+                assert.deepEqual(await page.locator(".locks .owner").evaluateAll((list) => list.filter((one) => one.getBoundingClientRect().height > 24).map((one) => one.textContent)), []);
+        }
+        await close(page);
+    });
+
+    nodeTest("small pictures of CPU time have a scale of their own, and its top stands beside each", async ({ open }) => {
+        const page = await open("", { viewport: { width: 1280, height: 800 } }), rowOf = (name) => page.locator(".jvms tr", { hasText: name });
+        const topOf = async (name) => Number(/^([\d.]+)\u00a0%$/.exec(await rowOf(name).locator(".spark-top").textContent())[1]);
+        const highest = (name) => rowOf(name).locator(".spark").evaluate((canvas) => { // the part of the picture's height that its highest bar has
+            const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+
+            copy.drawImage(canvas, 0, 0);
+            const { data, width, height } = copy.getImageData(0, 0, canvas.width, canvas.height);
+
+            for (let y = 0; y < height; y++)
+                for (let x = 0; x < width; x++)
+                    if (data[(y * width + x) * 4 + 3] > 127)
+                        return (height - y) / height;
+            return 0;
+        });
+
+        await page.waitForFunction(() => [...document.querySelectorAll(".spark-top")].every((one) => one.textContent)); // they come after the list
+        assert.ok(await topOf("Application") >= 200, String(await topOf("Application"))); // it uses 134 %
+        assert.equal(await topOf("GradleDaemon"), 25);
+        for (const name of ["Application", "BillingService"])
+            assert.ok(await highest(name) > 0.45, `${name} has ${await highest(name)} of its scale`); // the top is less than twice the most
+        await close(page);
+    });
+
     nodeTest("on a phone: the name of the JVM stands whole, switches of the graph are in sight, a capture opens at what it asks", async ({ server, open }) => {
         server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
         const { from, to } = server.range(new URLSearchParams()), range = [from, to].map((ms) => new Date(ms).toISOString());

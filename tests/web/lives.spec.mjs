@@ -297,7 +297,7 @@ describe("lives", { concurrency: 4 }, () => {
         await page.getByRole("button", { name: "Changes", exact: true }).click();
         await page.locator(".change-table tbody tr").first().waitFor();
         assert.match((await page.locator(".change-table tbody tr").first().textContent()).replaceAll("\u00a0", " "),
-            /^PriceTable\.lookupcom\.acme\.shop · function38\.0 %52\.5 %\+14\.5 %\+11\.6 % to \+17\.4 %under 1 in 1,000/);
+            /^PriceTable\.lookupcom\.acme\.shop · function38\.0 %52\.5 %\+14\.5 pp\+11\.6 pp to \+17\.4 ppunder 1 in 1,000/);
         assert.match(await textOf(page, ".change-note"), /^Before: .* – .*\. After: .* – .*\.Samples cover 4\.5 of the 5\.0 minutes before, and 5\.0 of the 5\.0 after\.$/);
         await Promise.all([page.waitForResponse((r) => r.url().includes("/api/v1/changes")), page.getByLabel("What is compared").selectOption("600")]);
         const asked = await server.asked(/\/api\/v1\/changes/);

@@ -53,6 +53,7 @@ test("a signal that was on shortly before does not begin anew", () => {
     const before = (more) => [{ signal: "cpu-limit", pid: 7, since: Date.now() - 720000, until: Date.now() - 100000, ...more }];
 
     assert.equal(text([]), "for 95 s");
+    assert.equal(sinceText({ ...one, signal: "ended" }, []).replaceAll("\u00a0", " "), "95 s ago");
     assert.equal(text(before({})), "on and off for 12 min");
     assert.equal(text(before({ pid: 8 })), "for 95 s");
     assert.equal(text(before({ signal: "gc-pauses" })), "for 95 s");

@@ -393,7 +393,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await Promise.all(looks.map(async ([theme, width]) => {
             const page = await visit("", { colorScheme: theme, viewport: { width, height: 800 } });
 
-            // Each view in one of the looks: page.spec.mjs has them in all, with made-up data; only the heat map is new.
+            // Each view in one of the looks: looks.spec.mjs has them in all, with made-up data; only the heat map is new.
             for (const [i, [name, [hash, sign]]] of Object.entries(views).entries()) {
                 if (!process.env.FLAMED_SHOTS && name !== "heat" && looks[i % looks.length][0] + looks[i % looks.length][1] !== theme + width)
                     continue;

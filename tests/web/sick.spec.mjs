@@ -359,6 +359,13 @@ describe("sick", { concurrency: 4 }, () => {
         await line.waitFor();
         assert.match(await line.textContent(), /^Its threads: http-worker-\* × 3 are idle/);
         assert.doesNotMatch(await line.textContent(), /VM Thread|GC Thread/);
+        const filled = () => page.evaluate(() => [...document.querySelectorAll(".tool")].filter((one) => one.checkVisibility() && getComputedStyle(one).fontWeight === "600").map((one) => one.textContent));
+
+        assert.deepEqual(await filled(), ["What its threads do"]);
+        await page.getByRole("button", { name: "Capture …" }).click();
+        await page.getByRole("button", { name: "Start", exact: true }).waitFor();
+        assert.deepEqual(await filled(), ["Start"]); // one is what is asked now
+        await page.getByRole("button", { name: "Capture …" }).click();
         await page.getByRole("button", { name: "What its threads do" }).click();
         await page.locator(".threads .name").first().waitFor();
         await close(page);

@@ -14,6 +14,7 @@ const CHANGE_SPANS_S = [300, 600, 1800, 3600, 21600];
 const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "num"],
     ["Difference", "num", "The median difference of their minutes, which a few odd minutes do not move. Before and After are means."], ["Between", "num"], ["By chance", "num"]];
 const PERCENT = (n) => `${n.toFixed(Math.abs(n) < 10 ? 2 : 1)}\u00a0%`;
+const POINTS = (n) => PERCENT(n).replace("%", "pp"); // how shares differ
 const AMOUNT_OF = { "pauses/min": (n) => `${n.toFixed(1)}\u00a0/min` }; // else percent
 
 const TOO_FEW = /too few to tell/; // minutes, where samples are enough
@@ -168,7 +169,7 @@ export class ChangesTable {
 
     row({ kind, name, before, after, difference, low, high, q, unit, sentence }) {
         const parts = splitJavaName(name), pack = kind === "function" && /^[A-Z]/.test(parts.type) ? parts.pack : "";
-        const amount = AMOUNT_OF[unit] || PERCENT, signed = (n) => (n < 0 ? "−" : "+") + amount(Math.abs(n));
+        const amount = AMOUNT_OF[unit] || PERCENT, signed = (n) => (n < 0 ? "−" : "+") + (AMOUNT_OF[unit] || POINTS)(Math.abs(n));
 
         return element("tr", {}, element("td", { class: "col-what", title: `${name}\n${sentence}` }, element("bdi", { class: "name" }, pack ? name.slice(pack.length + 1) : name),
             element("span", { class: "pack" }, [pack, kind].filter(Boolean).join(" · "))),

@@ -54,13 +54,15 @@ export function locksOf(json) {
     })).sort((a, b) => rankOf(a) - rankOf(b) || b.value - a.value);
 }
 
-// "worker-1 62 %, worker-0 20 %, 3 more"; "" where none is known.
-export function ownersText({ owners, value }) {
+// ["worker-1 62 %", "worker-0 20 %", "3 more"]; empty where none is known.
+function ownersParts({ owners, value }) {
     const known = owners.filter(([name]) => name);
     const more = known.length - LOCK_OWNERS;
 
-    return [...known.slice(0, LOCK_OWNERS).map(([name, n]) => `${name} ${formatShare(n, value)}`), ...more > 0 ? [`${more} more`] : []].join(", ");
+    return [...known.slice(0, LOCK_OWNERS).map(([name, n]) => `${name} ${formatShare(n, value)}`), ...more > 0 ? [`${more} more`] : []];
 }
+
+export const ownersText = (lock) => ownersParts(lock).join(", ");
 
 // What the row says that stands for @locks, which no thread has; "2 waits for a signal, as of idle threads, and 1 other wait".
 export function signalsText(locks) {
@@ -162,7 +164,8 @@ export class LockTable {
             element("td", {}, LOCK_WAYS[way]),
             element("td", { class: "num" }, formatValue(value, "nanoseconds")), element("td", { class: "num" }, formatShare(value, this.whole)),
             element("td", { class: "num" }, threads ? formatCount(threads) : ""), element("td", { class: "num" }, formatCount(samples)),
-            element("td", { class: "col-what", title: ownersText(lock) }, ...this.on.owners && knownOwner(lock) ? [this.opener(lock)] : [], ownersText(lock)));
+            element("td", { class: "col-what", title: ownersText(lock) }, ...this.on.owners && knownOwner(lock) ? [this.opener(lock)] : [],
+                ...ownersParts(lock).flatMap((text, i) => [i ? ", " : "", element("span", { class: "owner" }, text)])));
     }
 
     opener(lock) {

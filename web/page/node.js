@@ -13,7 +13,7 @@ import { allocates, containerOf, cpuLimitText, isProfilable, isSameJvm, jvmName,
 import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
 import { lastWorse, openPastSignals, openSignals, sentenceText, severityClass, severityLegend, signalsByPid, untilText } from "./signals.js";
-import { drawSpark } from "./timeline.js";
+import { drawSpark, sparkTop } from "./timeline.js";
 
 const LIST_SECONDS = 2;
 const SPARK_SECONDS = 5;
@@ -44,7 +44,7 @@ const JVM_COLUMNS = [
     { id: "main", label: "JVM", first: 1, compare: byText((j) => jvmName(j).toLowerCase()) },
     { id: "place", label: "Container", first: 1, compare: byText(placeOf) },
     { id: "cpu", label: "CPU now", title: "Of one processor, over the last seconds", first: -1, compare: byNumber((j) => j.cpu_percent), num: true },
-    { id: "spark", label: "Last 5 min", first: 0 },
+    { id: "spark", label: "Last 5 min", title: "CPU time; the number is what the full height of the row stands for", first: 0 },
     { id: "signals", label: "Signals", first: -1, compare: byNumber(illnessOf) },
     { id: "threads", label: "Threads", first: -1, compare: byNumber((j) => j.threads), num: true },
     { id: "memory", label: "Memory", first: -1, compare: byNumber((j) => j.rss), num: true },
@@ -75,10 +75,11 @@ class JvmRow {
         this.link = element("a", { class: "jvm-link" });
         this.pack = element("span", { class: "pack" });
         this.canvas = element("canvas", { class: "spark", "aria-hidden": "true" });
+        this.scale = element("span", { class: "spark-top quiet" });
         this.cells = Object.fromEntries(JVM_COLUMNS.map(({ id, num }) =>
             [id, element("td", { class: `col-${id}${num ? " num" : ""}` })]));
         this.cells.main.append(this.link, this.pack);
-        this.cells.spark.append(this.canvas);
+        this.cells.spark.append(element("div", { class: "spark-cell" }, this.canvas, this.scale));
         this.root = element("tr", { onclick: (event) => this.clicked(event) }, ...Object.values(this.cells));
         this.root.jvmRow = this;
         this.update(jvm);
@@ -157,8 +158,12 @@ class JvmRow {
     }
 
     drawSpark() {
-        if (this.spark)
-            drawSpark(this.canvas, this.spark, this.view.theme);
+        if (!this.spark)
+            return;
+        const top = sparkTop(this.spark);
+
+        drawSpark(this.canvas, this.spark, this.view.theme, top);
+        setText(this.scale, `${100 * top}\u00a0%`);
     }
 }
 
@@ -200,6 +205,7 @@ export class NodeView {
     start() {
         this.app.setCrumbs([]);
         this.showHeads();
+        this.blankKey = "";
         this.blank.replaceChildren(emptyState("Looking for JVMs …"));
         this.stopList = repeat(LIST_SECONDS, (signal) => this.load(signal));
         this.stopSparks = repeat(SPARK_SECONDS, (signal) => this.loadSparks(signal));
@@ -345,6 +351,11 @@ export class NodeView {
     }
 
     fillBlank(count, shown) {
+        const key = [this.jvms.length > 0, count, shown].join();
+
+        if (key === this.blankKey)
+            return; // its button stays while it is pressed
+        this.blankKey = key;
         if (!this.jvms.length)
             this.blank.replaceChildren(emptyState("No JVM runs on this node.",
                 "Start one: it appears here by itself. Programs that are no JVM can be profiled with the whole node.",

@@ -34,8 +34,11 @@ export function lastWorse(past, on, now = Date.now()) {
 // A sentence as people read it: classes without packages, times by their clock, and each number on one line with its unit.
 export const sentenceText = (sentence) => withLocalTimes(shortClasses(sentence)).replace(/(\d) (?=(?:%|[mµn]?s|min|h|[KMGT]?i?B)(?![\w]))/g, "$1\u00a0");
 
-// "for 95 s"; of a signal that was on shortly before, too, since the first of these times: "on and off for 12 min".
+// "for 95 s"; of the end of a JVM "95 s ago"; of a signal that was on shortly before, too, since the first of these times:
+// "on and off for 12 min".
 export function sinceText({ signal, pid, since }, past) {
+    if (signal === "ended")
+        return `${formatAgo(since)} ago`;
     const before = past.find((one) => one.signal === signal && one.pid === pid && since - one.until < RECENT_MS);
 
     return before ? `on and off for ${formatAgo(before.since)}` : `for ${formatAgo(since)}`;

@@ -439,8 +439,18 @@ export class Timeline {
 
 const SPARK_LEAST = 0.25; // CPUs that its height stands for at least, so that idling looks idle
 
-// The same as a small picture without words, for a row of a table that has the number.
-export function drawSpark(canvas, data, theme) {
+// How many CPUs the height of a spark stands for: a quarter, a half, 1, 2, 4, ….
+export function sparkTop(data) {
+    let top = SPARK_LEAST;
+
+    for (let i = 0; i < data.count; i++)
+        while (top < cpusOf(data, bucketSum(data, i)))
+            top *= 2;
+    return top;
+}
+
+// The same as a small picture without words, for a row of a table that has the number. @top: of sparkTop().
+export function drawSpark(canvas, data, theme, top) {
     const scale = devicePixelRatio || 1, width = 96, height = 18;
     const ctx = canvas.getContext("2d");
     const palette = paletteOf(theme);
@@ -451,14 +461,11 @@ export function drawSpark(canvas, data, theme) {
     ctx.clearRect(0, 0, width, height);
     const step = width / data.count;
     const bottoms = new Float64Array(data.count);
-    let peak = SPARK_LEAST;
 
-    for (let i = 0; i < data.count; i++)
-        peak = Math.max(peak, cpusOf(data, bucketSum(data, i)));
     CATEGORIES.forEach((category, c) => {
         ctx.fillStyle = categoryColor(palette, category);
         for (let i = 0; i < data.count; i++) {
-            const h = Math.min(1, cpusOf(data, data.samples[c][i]) / peak) * height;
+            const h = cpusOf(data, data.samples[c][i]) / top * height;
 
             if (h > 0)
                 ctx.fillRect(i * step, height - bottoms[i] - h, step, h);
