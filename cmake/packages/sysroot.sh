@@ -20,5 +20,9 @@ record='cd "$1" && echo 1 > var/lib/dpkg/info/format && for deb in var/cache/apt
     { dpkg-deb -f "$deb"; printf "Status: install ok unpacked\n\n"; } >> var/lib/dpkg/status
     dpkg-deb --fsys-tarfile "$deb" | tar -t | sed -nE "s#^\./(.*[^/])/?\$#/\1#p" > "var/lib/dpkg/info/$name.list"
 done'
-exec mmdebstrap --variant=extract --architectures="$architecture" --include="$packages" --extract-hook="$record" "$VERSION_CODENAME" "$folder" \
+mmdebstrap --variant=extract --architectures="$architecture" --include="$packages" --extract-hook="$record" "$VERSION_CODENAME" "$folder" \
     "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $VERSION_CODENAME main"
+# Links to absolute paths lead out of the folder: a linker would take the static library beside such a link.
+find "$folder/usr/lib" -lname '/*' -print0 | while IFS= read -r -d '' link; do
+    ln -sfn "$(realpath -ms --relative-to="$(dirname "$link")" "$folder$(readlink "$link")")" "$link"
+done

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds flamed for aarch64, and runs COMMAND in an emulated aarch64 machine with Debian's kernel, as vm.py does it. The machine's root has
 the JDK 17 of this machine's release, and a root of its own below /jdk-VERSION for each --jdk VERSION, one of JDKS. They are kept in
-tests/.cache. With --tarball it builds that, too. Returns 77 if that is not possible here. The other options before COMMAND are those of vm.py."""
+tests/.cache. With --tarball or --package it builds that, too. Returns 77 if that is not possible here. The other options before COMMAND are those of vm.py."""
 import argparse
 import glob
 import os
@@ -13,6 +13,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../jvm"))
 
 from harness import debroot, jdkroot, native, paths # pylint: disable=wrong-import-position
+
+import package # pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(paths.CACHE, "arm64")
@@ -78,10 +80,18 @@ def build_tarball() -> str:
     return glob.glob(f"{paths.TREE}/build/{TARBALL}/flamed-*.tar.gz")[0]
 
 
+def build_package() -> str:
+    """Returns its path. Libraries that the linker found as static ones would be missing in its dependencies."""
+    built = package.built_package(BUILD + "/package", BUILD)
+    package.depends(built)
+    return built
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False, add_help=False)
     parser.add_argument("--jdk", type=int, action="append", default=[], choices=JDKS)
     parser.add_argument("--tarball", action="store_true")
+    parser.add_argument("--package", action="store_true", help="a Debian package, FLAMED_PACKAGE in the guest")
     options, others = parser.parse_known_args()
     try:
         paths.need_root()
@@ -94,6 +104,8 @@ def main() -> int:
     told = {"FLAMED_BUILD": BUILD, "FLAMED_JDKS": "/", "FLAMED_NATIVE": NATIVE, "PYTHONDONTWRITEBYTECODE": "1"}
     if options.tarball:
         told["FLAMED_TARBALL"] = build_tarball()
+    if options.package:
+        told["FLAMED_PACKAGE"] = build_package()
     return subprocess.run([sys.executable, HERE + "/vm.py", "--root", ROOT, *others], env={**os.environ, **told}).returncode
 
 

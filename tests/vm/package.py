@@ -21,8 +21,29 @@ PACKAGES = ["ca-certificates", "curl", "dbus", "iproute2", "jq", "openjdk-17-jre
 ADDRESS = "192.0.2.1" # the guest's own address, besides loopback
 
 
-def built_package(folder: str) -> str:
-    result = subprocess.run(["cpack", "-G", "DEB", "-B", folder], cwd=paths.BUILD, capture_output=True, text=True)
+def names(depends: str) -> list[str]:
+    """Returns the packages that a field Depends names."""
+    return re.findall(r"([a-z0-9.+-]+)(?: \([^)]*\))?(?:, |$)", depends.strip())
+
+
+def found_by_hand(sysroot: str, processor: str, build: str) -> list[str]:
+    """Returns the packages that depends.sh finds for the programs in the folder BUILD."""
+    programs = [os.path.join(build, name) for name in ("flamed", "flamed-broker", "flamed-push")]
+    return names(subprocess.run(["bash", paths.TREE + "/cmake/deb/depends.sh", sysroot, processor, *programs], stdout=subprocess.PIPE,
+                                text=True, check=True).stdout)
+
+
+def depends(package: str) -> list[str]:
+    """Returns the packages that PACKAGE depends on. They have to be those that depends.sh finds for this machine."""
+    said = names(subprocess.run(["dpkg-deb", "--field", package, "Depends"], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    own = found_by_hand("/", platform.machine(), paths.BUILD)
+    if said != own:
+        raise RuntimeError(f"{package} depends on {said}, not on {own}")
+    return said
+
+
+def built_package(folder: str, build: str = paths.BUILD) -> str:
+    result = subprocess.run(["cpack", "-G", "DEB", "-B", folder], cwd=build, capture_output=True, text=True)
     if result.returncode != 0:
         raise RuntimeError(result.stdout + result.stderr)
     return glob.glob(folder + "/*.deb")[0]
@@ -60,8 +81,7 @@ def main() -> int:
         paths.need("mmdebstrap", "cpack", "openssl")
         with tempfile.TemporaryDirectory(prefix="flamed-package.") as out:
             package = built_package(out)
-            depends = subprocess.run(["dpkg-deb", "--field", package, "Depends"], capture_output=True, text=True, check=True).stdout
-            root = debian(PACKAGES + re.findall(r"([a-z0-9.+-]+)(?: \([^)]*\))?(?:, |$)", depends.strip()))
+            root = debian(PACKAGES + depends(package))
             os.chmod(out, 0o755) # another user's JVM reads its classes there
             spin = jvm.make_spin()
             shutil.copytree(spin.folder, out + "/classes")
