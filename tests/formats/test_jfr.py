@@ -49,10 +49,10 @@ def spelled(descriptor: str) -> str:
 
 class Jfr(unittest.TestCase):
     def each(self):
-        """Runs the test for each JDK; a failure names its path."""
+        """Returns the newest JDK, which has all commands; all of them in formats_jfr_each. A failure names the path."""
         if not readers():
             self.skipTest("no JDK with a jfr on this machine")
-        return readers()
+        return readers() if os.environ.get("FLAMED_EACH") else [max(readers())]
 
     def test_summary_counts_the_samples(self):
         for version in self.each():

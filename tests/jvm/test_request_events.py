@@ -39,7 +39,7 @@ class RequestEvents(WithClasses):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemon = Daemon()
+        cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
 
     def java(self, jdk: int, *options: str, how: tuple[str, ...]) -> Jvm:
