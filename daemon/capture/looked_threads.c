@@ -9,6 +9,8 @@ void looked_threads_deinit(struct looked_threads *l)
 {
     free(TAKE_PTR(l->threads));
     free(TAKE_PTR(l->next));
+    free(TAKE_PTR(l->pids));
+    l->pids_cap = 0;
     l->count = l->cap = l->next_count = l->next_cap = 0;
 }
 
@@ -206,6 +208,7 @@ void looked_threads_end(struct looked_threads *l)
     l->next_cap = cap;
     l->next_count = 0;
     l->at = 0;
+    l->pids_count = SIZE_MAX;
     l->before_ns = l->now_ns;
     l->passing = false;
 }
@@ -222,6 +225,18 @@ struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t hos
     struct looked_thread *t = l->passing ? find_in(l->next, l->next_count, host_tid) : NULL;
 
     return t ?: find_in(l->threads + l->at, l->count - l->at, host_tid);
+}
+
+const uint32_t *looked_threads_pids(struct looked_threads *l)
+{
+    if (l->pids && l->pids_count == l->count)
+        return l->pids;
+    if (!array_grow(&l->pids, &l->pids_cap, MAX(l->count, (size_t)1), THREADS_FIRST))
+        return NULL;
+    for (size_t i = 0; i < l->count; i++)
+        l->pids[i] = l->threads[i].host_pid;
+    l->pids_count = l->count;
+    return l->pids;
 }
 
 bool looked_thread_waits(const struct looked_threads *l, const struct looked_thread *t)

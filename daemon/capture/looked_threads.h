@@ -54,6 +54,8 @@ struct looked_thread {
 struct looked_threads {
     struct looked_thread *threads, *next; /* owned, by host_tid; next: those of this pass */
     size_t count, cap, next_count, next_cap, at;
+    uint32_t *pids; /* owned: result of looked_threads_pids() for pids_count threads */
+    size_t pids_count, pids_cap;
     bool passing, forgotten;    /* forgotten: the place of the last thread taken is unknown */
     uint64_t now_ns, before_ns; /* time of the pass; of the pass before; 0: none */
     uint32_t no;                /* number of the pass, from 1 */
@@ -82,6 +84,9 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
 void looked_threads_end(struct looked_threads *l);
 /* Returns thread @host_tid; NULL: not known. Valid until the next call of another function. */
 struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t host_tid);
+/* Returns the JVM (host_pid) of each thread, in order: the threads of one JVM are found in little
+ * memory. Valid until the next pass. NULL: out of memory. */
+const uint32_t *looked_threads_pids(struct looked_threads *l);
 /* Returns whether @t does not run, and has a place or has left one in the last LOOKED_LEFT_NS. In
  * the second case the passes had no time for its stack, and it most likely waits at that place
  * again. */

@@ -99,6 +99,7 @@ struct looks *looks_free(struct looks *l)
         return NULL;
     looked_threads_deinit(&l->threads);
     looked_virtuals_deinit(&l->virtuals);
+    survey_stacks_free(l->surveyed);
     record_free(l->stacks);
     free(l->processes);
     free(l->frames);
@@ -212,6 +213,7 @@ static void renew_stacks(struct looks *l)
     struct record *fresh = NULL;
 
     looked_virtuals_forget(&l->virtuals);
+    l->surveyed = survey_stacks_free(l->surveyed);
     begin_again(l, clock_monotonic_ns());
     if (record_new(l->o.frames, /* max_samples= */ 2, &fresh) < 0)
         return; /* no place refers to the old record */

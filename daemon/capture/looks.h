@@ -22,6 +22,8 @@
 /* The set number in records of threads. */
 #define LOOKS_SET BROKER_SETS_MAX
 
+struct survey_stacks;
+
 struct looked_process {
     struct proc_id id;
     uint64_t owner; /* proc_owner() */
@@ -61,7 +63,8 @@ struct looks {
     struct looked_virtuals virtuals;  /* of virtual threads without a carrier */
     struct looked_process *processes; /* owned, by host_pid: the JVMs of passes */
     size_t process_count;
-    struct record *stacks; /* owned: stacks of places */
+    struct record *stacks;          /* owned: stacks of places */
+    struct survey_stacks *surveyed; /* owned: what surveys have read in them; NULL: nothing yet */
     uint32_t last_epoch;
     uint64_t due_ns;    /* CLOCK_MONOTONIC of the next pass */
     uint64_t passed_ns; /* CLOCK_MONOTONIC of the last pass; 0: none */

@@ -8,7 +8,12 @@
 #include "profile/waits_now.h"
 
 #define SURVEY_THREADS_MAX 500 /* threads per JVM; further ones are counted */
+/* Stacks of which surveys remember what they show; then all are forgotten, and read again. */
+#define SURVEY_STACKS_MAX 8192
 
+/* Forgets what surveys have read in the stacks of places. Call it before the numbers of these
+ * stacks change. Accepts NULL. Returns NULL. */
+struct survey_stacks *survey_stacks_free(struct survey_stacks *known);
 /* Keeps the place of virtual threads without a carrier for the next survey. @in: a sample of
  * them. */
 void survey_keep_virtual(struct looks *l, const struct incoming *in);

@@ -113,7 +113,7 @@ static unsigned look_up(struct survey_code *c, uint32_t function)
     return *traits;
 }
 
-void survey_read_code(struct survey_code *c, uint32_t stack, struct place *ret)
+void survey_read_code(struct survey_code *c, uint32_t stack, struct stack_says *ret)
 {
     const struct profile *p = c->p;
     bool own = false, queue = false, resource = false;

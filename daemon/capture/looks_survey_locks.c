@@ -28,7 +28,7 @@ static bool has_stayed(const struct survey *s, size_t owner, size_t waiter)
 /* Describes what the owner of a lock does. Thread number @waiter waits for that lock. */
 static void describe_owner(const struct survey *s, size_t waiter, struct waits_lock *ret)
 {
-    struct span owner = s->places[waiter].owner;
+    struct span owner = frame_table_get_string(s->l->o.frames, s->places[waiter].says.owner);
 
     text_clean_into(owner, ret->owner, sizeof(ret->owner));
     for (size_t i = 0; owner.n && i < s->count; i++) {
@@ -38,13 +38,13 @@ static void describe_owner(const struct survey *s, size_t waiter, struct waits_l
             continue;
         /* The owner was given the lock and has not woken up yet, or waits for another lock of that
          * class. Or its stack was not read, or not up to a name. */
-        if (place->lock == s->places[waiter].lock || !has_stayed(s, i, waiter) ||
-            (place->known ? !place->code && place->wait == WAIT_NAMES[WAIT_BLOCKED]
+        if (place->says.lock == s->places[waiter].says.lock || !has_stayed(s, i, waiter) ||
+            (place->known ? !place->says.code && place->says.wait == WAIT_NAMES[WAIT_BLOCKED]
                           : !s->threads[i]->runs))
             return;
-        ret->wait = place->known ? place->wait : "";
-        if (place->code)
-            survey_write_code(s, place->code, ret->code);
+        ret->wait = place->known ? place->says.wait : "";
+        if (place->says.code)
+            survey_write_code(s, place->says.code, ret->code);
         return;
     }
 }
@@ -53,7 +53,7 @@ static void describe_owner(const struct survey *s, size_t waiter, struct waits_l
  * owner, and saw it later. */
 static bool knows_more(const struct survey *s, size_t a, size_t b)
 {
-    bool a_has = s->places[a].owner.n > 0, b_has = s->places[b].owner.n > 0;
+    bool a_has = s->places[a].says.owner, b_has = s->places[b].says.owner;
 
     return a_has && (!b_has || s->threads[a]->pass > s->threads[b]->pass);
 }
@@ -63,14 +63,14 @@ void survey_judge_locks(struct survey *s, struct waits_lock *ret)
     size_t most = s->count;
 
     for (size_t i = 0; i < s->count; i++) {
-        uint32_t lock = s->places[i].lock;
+        uint32_t lock = s->places[i].says.lock;
         size_t best = i;
         double waiters = 0;
 
         if (!lock || s->places[i].counted)
             continue;
         for (size_t k = i; k < s->count; k++) {
-            if (s->places[k].lock != lock)
+            if (s->places[k].says.lock != lock)
                 continue;
             s->places[k].counted = true;
             waiters++;
@@ -83,7 +83,9 @@ void survey_judge_locks(struct survey *s, struct waits_lock *ret)
     }
     if (most == s->count)
         return;
-    text_clean_into(intern_get(s->p->strings, s->p->functions[s->places[most].lock].name),
+    text_clean_into(frame_table_get_string(
+                        s->l->o.frames,
+                        frame_table_get_function(s->l->o.frames, s->places[most].says.lock)->name),
                     ret->name, sizeof(ret->name));
     describe_owner(s, most, ret);
 }

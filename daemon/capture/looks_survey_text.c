@@ -6,9 +6,10 @@
 
 void survey_write_code(const struct survey *s, uint32_t function, char out[WAITS_CODE_BYTES])
 {
-    const struct function *f = &s->p->functions[function];
-    struct span class_name = intern_get(s->p->strings, f->class_name),
-                name = intern_get(s->p->strings, f->name);
+    const struct frame_table *table = s->l->o.frames;
+    const struct function *f = frame_table_get_function(table, function);
+    struct span class_name = frame_table_get_string(table, f->class_name),
+                name = frame_table_get_string(table, f->name);
     char text[2 * WAITS_CODE_BYTES];
 
     for (size_t i = 0; i < class_name.n; i++) {

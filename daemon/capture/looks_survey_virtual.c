@@ -23,8 +23,8 @@ void survey_keep_virtual(struct looks *l, const struct incoming *in)
 static bool is_carrier(const struct survey *s, size_t i)
 {
     for (size_t k = 0; k < s->count; k++) {
-        if (s->places[k].carrier && (k == i || (strchr(s->places[i].pool, '*') &&
-                                                strcmp(s->places[k].pool, s->places[i].pool) == 0)))
+        if (s->places[k].says.carrier &&
+            (k == i || (s->places[i].pool[0] && strcmp(s->places[k].pool, s->places[i].pool) == 0)))
             return true;
     }
     return false;
@@ -41,10 +41,11 @@ void survey_judge_carriers(const struct survey *s, struct waits_carriers *ret)
         double alike = 0;
 
         ret->carriers += is_carrier(s, i);
-        ret->pinned += one->pinned;
-        for (size_t k = i; one->pinned && k < s->count; k++)
-            alike += s->places[k].pinned && s->places[k].code == one->code &&
-                     s->places[k].wait == one->wait && s->places[k].pinned_by == one->pinned_by;
+        ret->pinned += one->says.pinned;
+        for (size_t k = i; one->says.pinned && k < s->count; k++)
+            alike += s->places[k].says.pinned && s->places[k].says.code == one->says.code &&
+                     s->places[k].says.wait == one->says.wait &&
+                     s->places[k].says.pinned_by == one->says.pinned_by;
         if (alike > most_alike) {
             most_alike = alike;
             most = one;
@@ -52,11 +53,11 @@ void survey_judge_carriers(const struct survey *s, struct waits_carriers *ret)
     }
     if (!most)
         return;
-    ret->wait = most->wait;
-    if (most->code)
-        survey_write_code(s, most->code, ret->code);
-    if (most->pinned_by)
-        survey_write_code(s, most->pinned_by, ret->place);
+    ret->wait = most->says.wait;
+    if (most->says.code)
+        survey_write_code(s, most->says.code, ret->code);
+    if (most->says.pinned_by)
+        survey_write_code(s, most->says.pinned_by, ret->place);
 }
 
 /* ---- permits ---- */
@@ -68,21 +69,21 @@ static const struct place *place_of(const struct survey *s, size_t i)
 
 static bool is_wait(const struct place *one, enum wait wait)
 {
-    return one->wait == WAIT_NAMES[wait];
+    return one->says.wait == WAIT_NAMES[wait];
 }
 
 /* Returns whether the threads at @one wait for a permit. During a call to a server, they already
  * have a connection. */
 static bool wants_permit(const struct place *one)
 {
-    return one->known && one->permit && one->caller &&
+    return one->known && one->says.permit && one->says.caller &&
            (is_wait(one, WAIT_PARK) || is_wait(one, WAIT_LOCK) || is_wait(one, WAIT_NOTIFY) ||
             is_wait(one, WAIT_SLEEP) || is_wait(one, WAIT_BLOCKED));
 }
 
 /* The methods in which virtual threads wait for permits. */
 struct askers {
-    uint32_t methods[LOOKED_VIRTUAL_MAX]; /* functions of the profile */
+    uint32_t methods[LOOKED_VIRTUAL_MAX]; /* functions of the frame table */
     size_t count;
     uint64_t below[LOOKED_VIRTUAL_MAX]; /* by place: bits of the methods on its stack */
     uint64_t counting;                  /* bits of methods in which a waiting thread is not idle */
@@ -101,17 +102,20 @@ static size_t asker_of(const struct askers *a, uint32_t method)
 
 static void find_askers(const struct survey *s, struct askers *a)
 {
-    const struct profile *p = s->p;
+    const struct frame_table *table = s->l->o.frames;
+    uint32_t *frames = s->l->frames;
 
     for (size_t i = 0; i < s->virtual->count; i++) {
         const struct place *one = place_of(s, i);
 
-        if (wants_permit(one) && asker_of(a, one->caller) == a->count)
-            a->methods[a->count++] = one->caller;
+        if (wants_permit(one) && asker_of(a, one->says.caller) == a->count)
+            a->methods[a->count++] = one->says.caller;
     }
     for (size_t i = 0; i < s->virtual->count; i++) {
-        for (uint32_t at = place_of(s, i)->stack; p->stacks[at].depth; at = p->stacks[at].parent) {
-            size_t k = asker_of(a, p->frames[p->stacks[at].frame].function);
+        size_t n = record_held(s->l->stacks, s->virtual->at[i].stack, frames, LOOKS_FRAMES_MAX);
+
+        for (size_t at = 0; at < n && a->count; at++) {
+            size_t k = asker_of(a, frame_table_get(table, frames[at])->function);
 
             a->below[i] |= k < a->count ? UINT64_C(1) << k : 0;
         }
@@ -134,8 +138,8 @@ static void find_having(const struct survey *s, const struct askers *a, size_t k
         for (size_t j = 0; j < s->virtual->count; j++) {
             const struct place *other = place_of(s, j);
 
-            alike += other->known && !wants_permit(other) && other->wait == one->wait &&
-                             other->code == one->code && a->below[j] >> k & 1
+            alike += other->known && !wants_permit(other) && other->says.wait == one->says.wait &&
+                             other->says.code == one->says.code && a->below[j] >> k & 1
                          ? s->virtual->at[j].threads
                          : 0;
         }
@@ -146,8 +150,8 @@ static void find_having(const struct survey *s, const struct askers *a, size_t k
     }
     if (!most)
         return;
-    ret->having_wait = most->wait;
-    survey_write_code(s, most->code, ret->having_code);
+    ret->having_wait = most->says.wait;
+    survey_write_code(s, most->says.code, ret->having_code);
 }
 
 /* Returns the waits for permits in method number @k of @a. */
@@ -158,10 +162,10 @@ static struct waits_virtual judge_asker(const struct survey *s, const struct ask
     for (size_t i = 0; i < s->virtual->count; i++) {
         const struct place *one = place_of(s, i);
 
-        if (!wants_permit(one) || one->caller != a->methods[k])
+        if (!wants_permit(one) || one->says.caller != a->methods[k])
             continue;
         of.waiting += s->virtual->at[i].threads;
-        of.pooled |= one->code != one->caller;
+        of.pooled |= one->says.code != one->says.caller;
     }
     find_having(s, a, k, &of);
     return of;
@@ -175,10 +179,10 @@ static double count_busy(const struct survey *s, const struct askers *a, size_t 
 
     for (size_t i = 0; i < s->virtual->count; i++) {
         const struct place *one = place_of(s, i);
-        bool busy = one->busy || a->below[i] >> k & 1;
+        bool busy = one->says.busy || a->below[i] >> k & 1;
 
         if (wants_permit(one))
-            busy = a->counting >> asker_of(a, one->caller) & 1;
+            busy = a->counting >> asker_of(a, one->says.caller) & 1;
         sum += one->known && busy ? s->virtual->at[i].threads : 0;
     }
     return sum;

@@ -89,3 +89,33 @@ static inline void park(struct looked_thread *t, const char *of, const char *cal
     t->placed = true;
     t->runs = false;
 }
+
+/* Makes @t wait in @method, with the kernel function @leaf, within a task or between tasks. */
+static inline void place(struct looked_thread *t, const char *leaf, const char *method, bool task)
+{
+    uint32_t frames[STACK_MAX] = {
+        frame(NULL, leaf, FRAME_KERNEL),
+        frame("java.net.Socket", "read", FRAME_C2),
+        frame("shop.Rates", method, FRAME_C2),
+        task ? frame("java.util.concurrent.ThreadPoolExecutor", "runWorker", FRAME_INTERPRETED)
+             : frame("java.lang.Thread", "run", FRAME_INTERPRETED),
+    };
+
+    t->stack = hold(frames, 4);
+    t->placed = true;
+    t->runs = false;
+}
+
+/* Makes @t wait for a lock of @class_name that thread @owner holds; NULL: not known. */
+static inline void lock(struct looked_thread *t, const char *class_name, const char *owner)
+{
+    uint32_t frames[STACK_MAX];
+    size_t n = 0;
+
+    place(t, "futex_wait", "load", true);
+    if (owner)
+        frames[n++] = frame(NULL, owner, FRAME_THREAD);
+    frames[n++] = frame(NULL, class_name, FRAME_WAIT_LOCK);
+    frames[n++] = frame("shop.Rates", "load", FRAME_C2);
+    t->lock_stack = hold(frames, n);
+}

@@ -325,6 +325,23 @@ START_TEST(a_new_thread_stands_for_those_between_passes)
 }
 END_TEST
 
+/* Each pass may find the threads of other JVMs, as many as before. */
+START_TEST(each_pass_has_its_jvms)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+    struct looks_entry e = { .host_tid = 7, .found = LOOKS_RUNS };
+
+    ck_assert_ptr_nonnull(looked_threads_pids(&l)); /* no thread is known yet */
+    for (uint32_t i = 1; i <= 3; i++) {
+        e.host_pid = i;
+        pass_of(&l, i * 1000, 1, &e);
+        ck_assert_uint_eq(looked_threads_pids(&l)[0], i);
+    }
+    looked_threads_deinit(&l);
+}
+END_TEST
+
 START_TEST(what_the_hypervisor_takes_does_not_add_up)
 {
     struct sums s = { 0 };
@@ -529,6 +546,7 @@ int main(void)
     tcase_add_test(tc, a_new_thread_stands_for_those_between_passes);
     tcase_add_test(tc, what_the_hypervisor_takes_does_not_add_up);
     tcase_add_test(tc, a_part_at_a_time_has_the_right_weights);
+    tcase_add_test(tc, each_pass_has_its_jvms);
     tcase_add_test(tc, there_is_room_for_so_many);
     tcase_add_test(tc, one_owner_leaves_room_for_others);
     tcase_add_test(tc, owners_stay_apart_while_room_is_short);
