@@ -8,7 +8,7 @@
 #include "profile/waits_now.h"
 
 #define SURVEY_THREADS_MAX 500 /* threads per JVM; further ones are counted */
-/* Stacks of which surveys remember what they show; then all are forgotten, and read again. */
+/* Stacks that surveys remember. If there are more, all are forgotten, and read again. */
 #define SURVEY_STACKS_MAX 8192
 
 /* Forgets what surveys have read in the stacks of places. Call it before the numbers of these

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of both sides of a comparison. */
+#include "changes_made.h"
+
+START_TEST(steps_of_both_sides)
+{
+    struct change_steps m;
+    struct change_set s;
+
+    ck_assert_int_eq(
+        change_steps_of(100 * MINUTE_NS, 115 * MINUTE_NS, 200 * MINUTE_NS, 210 * MINUTE_NS, &m), 0);
+    ck_assert_uint_eq(m.step_ns, MINUTE_NS);
+    ck_assert_uint_eq(change_step(&m, 99 * MINUTE_NS), 25);
+    ck_assert_uint_eq(change_step(&m, 100 * MINUTE_NS), 0);
+    ck_assert_uint_eq(change_step(&m, 115 * MINUTE_NS), 25);
+    ck_assert_uint_eq(change_step(&m, 200 * MINUTE_NS + 1), 15);
+    ck_assert_uint_eq(change_step(&m, 210 * MINUTE_NS), 25);
+    /* Minutes begin at whole minutes, like those of the history. Shorter steps begin where the
+     * request does. */
+    ck_assert_int_eq(change_steps_of(100 * MINUTE_NS + 7, 115 * MINUTE_NS + 7, 200 * MINUTE_NS + 9,
+                                     210 * MINUTE_NS + 9, &m),
+                     0);
+    ck_assert(m.a_ns == 100 * MINUTE_NS && m.b_ns == 200 * MINUTE_NS && m.a == 15 && m.b == 10);
+    ck_assert_int_eq(change_steps_of(7, 5 * MINUTE_NS, 5 * MINUTE_NS, 10 * MINUTE_NS, &m), 0);
+    ck_assert(m.a_ns == 7);
+    ck_assert_int_eq(change_steps_of(0, 5 * MINUTE_NS, 5 * MINUTE_NS, 10 * MINUTE_NS, &m), 0);
+    ck_assert_uint_eq(m.a, 10); /* steps of 30 s */
+    ck_assert_uint_eq(m.b, 10);
+    ck_assert_int_eq(
+        change_steps_of(0, 5 * MINUTE_NS, 5 * MINUTE_NS, 5 * MINUTE_NS + NSEC_PER_SEC, &m),
+        -ENODATA);
+    ck_assert_int_eq(change_steps_of(0, 5 * MINUTE_NS, 0, 999 * MINUTE_NS, &m), -EINVAL);
+    m.b = 4;
+    ck_assert_int_eq(change_set_init(&s, &m), -EINVAL);
+}
+END_TEST
+
+/* Gives CPU time to the steps [@from, @to) of a set of an hour and ten minutes. Returns whether it
+ * can be divided more finely. */
+static bool narrows(size_t from, size_t to, struct change_steps *ret)
+{
+    struct change_steps m = {
+        .a_ns = 0, .b_ns = 60 * MINUTE_NS, .step_ns = MINUTE_NS, .a = 60, .b = B
+    };
+    struct change_set s;
+    bool is_finer, is_covered;
+
+    ck_assert_int_eq(change_set_init(&s, &m), 0);
+    for (size_t i = from; i < to; i++)
+        s.whole[CHANGE_FUNCTION][i] = 1;
+    is_finer = change_steps_narrow(&s, ret);
+    is_covered = change_set_covered(&s);
+    ck_assert(!(is_finer && is_covered));
+    change_set_deinit(&s);
+    return is_finer;
+}
+
+/* A service began two minutes before its release: these are divided, with as short steps after it.
+ * A service with enough minutes stays, as does one without any before its release. */
+START_TEST(few_minutes_are_divided)
+{
+    struct change_steps m;
+
+    ck_assert(narrows(58, 70, &m));
+    ck_assert(m.a_ns == 58 * MINUTE_NS && m.b_ns == 60 * MINUTE_NS);
+    ck_assert(m.step_ns == 12 * NSEC_PER_SEC && m.a == 10 && m.b == 50);
+    ck_assert(!narrows(60 - CHANGES_STEPS_MIN, 70, &m));
+    ck_assert(narrows(60 - CHANGES_STEPS_MIN + 1, 70, &m));
+    ck_assert(!narrows(60, 70, &m));
+    ck_assert(!narrows(0, 60, &m));
+    ck_assert(narrows(48, 61, &m)); /* released a minute ago */
+    ck_assert(m.b == 10 && m.step_ns == 6 * NSEC_PER_SEC && m.a == RANK_MINUTES_MAX);
+    ck_assert(!narrows(47, 61, &m)); /* too many steps */
+}
+END_TEST
+
+/* What b would have at the rate of a. Minutes without samples are no time. */
+START_TEST(expects_as_many_as_before)
+{
+    struct change_steps m = {
+        .a_ns = 0, .b_ns = A * MINUTE_NS, .step_ns = MINUTE_NS, .a = A, .b = 2 * A
+    };
+    struct change_set set;
+
+    ck_assert_int_eq(change_set_init(&set, &m), 0);
+    ck_assert_double_eq(change_set_expected(&set), 0);
+    for (size_t i = 0; i < 3 * A; i++)
+        set.whole[CHANGE_FUNCTION][i] = i % 2 || i >= A;
+    set.samples[0] = 100;
+    set.samples[1] = 7000;
+    ck_assert_double_eq_tol(change_set_expected(&set), 400, 0.01); /* 5 and 20 minutes */
+    change_set_deinit(&set);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("changes_steps");
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, steps_of_both_sides);
+    tcase_add_test(tc, few_minutes_are_divided);
+    tcase_add_test(tc, expects_as_many_as_before);
+    return suite_run_case("changes_steps", tc);
+}
