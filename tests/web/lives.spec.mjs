@@ -94,7 +94,7 @@ describe("lives", { concurrency: 4 }, () => {
         assert.equal(await page.locator(".deploy-link").count(), 0); // it is another service's
         server.requests = [];
         await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${server.jvms[1].pid}?tab=changes`);
-        await page.waitForRequest(/changes\?service=BillingService$/); // it began with the release: there is nothing before
+        await server.asked(/changes\?service=BillingService$/); // it began with the release: there is nothing before
         await Promise.all([page.waitForRequest(/changes\?pid=4311&a=/), page.getByLabel("What is compared").selectOption("300")]);
         server.changes = () => ({ changes: [{ kind: "pause", name: "garbage collections", before: 60.5, after: 6.5, difference: -54, low: -54.1, high: -53.9,
             q: 0.0001, unit: "pauses/min", sentence: "Pauses are fewer", diff: "/api/v1/timeline" }], sentences: ["Pauses are fewer"], enough: true, minutes: { a: 60, b: 10 },
@@ -111,7 +111,8 @@ describe("lives", { concurrency: 4 }, () => {
         await page.locator(".blank a", { hasText: "Compare the graphs" }).waitFor(); // there is a way on
         await page.getByRole("link", { name: "Compare the graphs" }).click(); // once
         await page.locator(".change-list").waitFor();
-        const [a, b] = ["a", "b"].map((side) => new URLSearchParams(page.url().split("?")[1]).get(side).split(","));
+        const address = await addressOf(page);
+        const [a, b] = ["a", "b"].map((side) => new URLSearchParams(address.split("?")[1]).get(side).split(","));
 
         assert.deepEqual([a, b], [["00", "02"], ["05", "07"]].map((ends) => ["service:BillingService", ...ends.map((minute) => `2026-11-26T03:${minute}:00.000Z`)])); // what flamed compared
         await close(page);
@@ -236,7 +237,7 @@ describe("lives", { concurrency: 4 }, () => {
             if (isListed)
                 server.addEnded({ pid: ORDERS, main: jvm.main, ago: 1 });
             await (isListed ? page.locator(".jvm-facts", { hasText: "Last seen" }) : page.locator(".banner", { hasText: "This JVM has ended" })).waitFor();
-            assert.ok(await live.isDisabled());
+            await live.and(page.locator(":disabled")).waitFor();
             server.requests = [];
             await page.waitForTimeout(12500); // longer than its end is believed
             assert.equal(asked(), 0);
@@ -246,9 +247,9 @@ describe("lives", { concurrency: 4 }, () => {
             await page.waitForRequest(/\/profile\?pid=4242&from=-60s/);
             assert.equal(await live.getAttribute("aria-pressed"), "true");
             for (const name of ["Live", "Capture …", "Memory", "Top"])
-                assert.ok(await page.getByRole("button", { name, exact: true }).isEnabled(), name);
-            assert.ok(await page.locator(".signals").isVisible());
-            assert.ok(await page.locator(".banner").isHidden());
+                await page.getByRole("button", { name, exact: true }).and(page.locator(":enabled")).waitFor();
+            await page.locator(".signals").waitFor();
+            await page.locator(".banner").waitFor({ state: "hidden" });
             assert.ok(!/from=/.test(await addressOf(page)));
             await page.waitForRequest(/timeline\?pid=4242&from=-300s/);
             await close(page);
