@@ -78,6 +78,14 @@ test("a look that stands for other threads, too, is no longer a wait: its time c
     assert.deepEqual([...cellsOf([first], 0, 200, 4).get(KIND.PARK)], [0, 0, 0, 50]); // between, nobody looked
 });
 
+test("samples of one moment are as high as they are many", () => {
+    const { profile } = workers();
+    const { pools: [{ threads: [first] }] } = tracksOf(profile, openTimes({ times: [10, -1, 2] }));
+
+    assert.deepEqual([first.total, cellsOf([first], 0, 200, 4).get(KIND.C2)[0]], [20, 20]);
+    assert.deepEqual([...new TrackSums([first], 200).cells(0, 200, 2).get(KIND.C2)], [20, 0]);
+});
+
 test("each wait has its own length, where the format says it: long ones leave no gap", () => {
     const { profile } = workers();
     const times = openTimes({ times: [10, 0, 5, 3, 5, 0, 10, 1, 170, 2], spans: [20000, 10000, 20000, 10000, 170000] });

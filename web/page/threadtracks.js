@@ -47,7 +47,7 @@ function addUp(track, kind, ms) {
     track.kinds.set(kind, (track.kinds.get(kind) || 0) + ms);
 }
 
-// {pools: [{name, threads, total, kinds}], total, seen, endMs, hasJava}; seen: of the total, what was looked at itself, not stood for; a thread is {name, total, kinds, spans: [{to, ms, kind, row}]} in order of
+// {pools: [{name, threads, total, kinds}], total, seen, endMs, hasJava}; seen: of the total, what was looked at itself, not stood for; a thread is {name, total, kinds, spans: [{to, ms, kind, row, count}]} in order of
 // time. total, ms, to: in milliseconds. kinds: milliseconds by the kind of the leaf. The longest first.
 export function tracksOf(profile, times) {
     const rows = describeRows(profile);
@@ -57,7 +57,7 @@ export function tracksOf(profile, times) {
     for (let i = 0; i < times.size; i++) {
         const row = times.row[i], thread = threads[rows.of[row]], kind = rows.kind[row], ms = times.span ? times.span[i] : rows.ms[row];
 
-        thread.spans.push({ to: times.ms[i], ms, kind, row });
+        thread.spans.push({ to: times.ms[i], ms, kind, row, count: times.count[i] });
         seen += ms * times.count[i];
         addUp(thread, kind, ms * times.count[i] * (times.stands ? times.stands[i] : 1));
         endMs = Math.max(endMs, times.ms[i]);
@@ -103,7 +103,7 @@ export function cellsOf(threads, from, to, cells, longestMs = Infinity) {
 
     for (const { spans } of threads)
         for (let i = firstAfter(spans, from); i < spans.length && spans[i].to - longestMs < to; i++) {
-            const { to: end, ms, kind } = spans[i], begin = Math.max(from, end - ms), until = Math.min(to, end);
+            const { to: end, ms, kind, count } = spans[i], begin = Math.max(from, end - ms), until = Math.min(to, end);
 
             if (until <= begin)
                 continue;
@@ -114,7 +114,7 @@ export function cellsOf(threads, from, to, cells, longestMs = Infinity) {
             const last = Math.min(cells - 1, Math.floor((until - from) / cellMs));
 
             for (let c = Math.floor((begin - from) / cellMs); c <= last; c++)
-                sums[c] += Math.max(0, Math.min(until, from + (c + 1) * cellMs) - Math.max(begin, from + c * cellMs));
+                sums[c] += count * Math.max(0, Math.min(until, from + (c + 1) * cellMs) - Math.max(begin, from + c * cellMs));
         }
     return kinds;
 }
