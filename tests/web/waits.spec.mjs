@@ -213,6 +213,12 @@ describe("waits", { concurrency: 4 }, () => {
         await page.locator(".flame-chart h3", { hasText: "http-worker-2" }).waitFor();
         const box = await page.locator(".track").nth(1).boundingBox();
 
+        await page.mouse.move(box.x + box.width * 0.2, box.y + 8);
+        await page.mouse.down(); // becomes a scroll, as a touch may
+        await page.locator(".track").nth(1).dispatchEvent("pointercancel");
+        await page.mouse.move(box.x + box.width * 0.8, box.y + 8, { steps: 2 });
+        await page.mouse.up();
+        assert.ok(await page.getByRole("button", { name: "Whole time" }).isDisabled());
         await page.mouse.move(box.x + box.width * 0.5, box.y + 8);
         await page.mouse.down();
         await page.mouse.move(box.x + box.width * 0.52, box.y + 8, { steps: 2 });

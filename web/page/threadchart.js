@@ -234,15 +234,17 @@ export class ThreadChart {
     pressed(event, canvas) {
         const box = canvas.getBoundingClientRect(), { view } = this;
         const timeAt = (x) => view.from + Math.min(1, Math.max(0, (x - box.left) / box.width)) * (view.to - view.from);
-        const first = timeAt(event.clientX);
+        const first = timeAt(event.clientX), over = new AbortController(), { signal } = over;
 
         canvas.setPointerCapture(event.pointerId);
+        canvas.addEventListener("pointercancel", () => over.abort(), { signal }); // a touch that scrolls
         canvas.addEventListener("pointerup", ({ clientX }) => {
             const last = timeAt(clientX), from = Math.min(first, last), to = Math.max(first, last);
 
+            over.abort();
             if (to - from >= Math.max(DRAG_LEAST_MS, (view.to - view.from) / 200))
                 this.setView({ from, to });
-        }, { once: true });
+        }, { signal });
     }
 
     keyed(event) {
