@@ -22,11 +22,11 @@ export class CollectionWait {
             this.passed(now - this.first);
             if (now - this.first < this.wanted || Date.now() - this.began < LEAST_MS)
                 return;
-            this.end();
             await postJson(`api/v1/captures/${this.id}/stop`);
+            this.end();
         } catch (error) {
             if (isAbort(error))
-                throw error; // a JVM without counters: the capture lasts as long as it was asked to
+                throw error; // no answer: it is asked again; a JVM without counters: the capture lasts as long as it was asked to
         }
     }
 }

@@ -44,7 +44,7 @@ export class CaptureProgress {
     }
 
     heard(name, data) {
-        this.heardAt = Date.now();
+        this.heardAt = name === "failed" ? 0 : Date.now();
         if (name === "top")
             this.showHottest(data);
         else if (name === "failed")
