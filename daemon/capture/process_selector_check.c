@@ -243,17 +243,24 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
     return BACKEND_NOT_FOUND;
 }
 
+/* Sets @err: the viewer sees no process @pid, whatever else is asked for. */
+static int no_process(const struct target *t, struct discover *d, int32_t pid, struct error *err)
+{
+    struct target only = { .pids = { pid }, .pid_count = 1, .viewer = t->viewer, .seen = t->seen };
+
+    return not_found(&only, d, err);
+}
+
 /* Sets @err if @pid cannot be a target. */
 static int pid_check(const struct target *t, struct discover *d, int proc_fd, int32_t pid,
                      struct error *err)
 {
     struct proc_status status;
     struct proc_stat stat;
-    struct target only = { .pids = { pid }, .pid_count = 1, .viewer = t->viewer, .seen = t->seen };
     int r = proc_read_status(proc_fd, pid, &status);
 
     if (r != 0)
-        return not_found(&only, d, err);
+        return no_process(t, d, pid, err);
     if (status.tgid != pid) {
         error_parameter(err, "pid", -EINVAL, "%d is a thread of %d", pid, status.tgid);
         error_remedy(err, "use pid=%d; threads=1 splits it by thread", status.tgid);
@@ -350,13 +357,13 @@ int target_check(struct target *t, struct discover *d, int proc_fd, struct error
 
         /* The answer must not reveal processes that the viewer does not see. */
         if (!t->viewer.whole && (!p || !target_sees(t, p)))
-            return not_found(t, d, err);
+            return no_process(t, d, t->pids[i], err);
         r = pid_check(t, d, proc_fd, t->pids[i], err);
         if (r != 0)
             return r;
         p = discover_find(d, t->pids[i]);
         if (!p)
-            return not_found(t, d, err);
+            return no_process(t, d, t->pids[i], err);
         discover_refresh(d, p);
         if (!target_rest_matches(t, p))
             return disagree(t, p, err);

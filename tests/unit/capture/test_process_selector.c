@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture/process_selector.c: jvm= beside JVMs whose names are made to be slow to match. */
-#include "suite.h"
+#include "../discover/discover_fixture.h"
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "capture/process_selector.h"
 #include "profile/match.h"
@@ -175,6 +174,35 @@ START_TEST(the_words_are_valid_utf8)
 }
 END_TEST
 
+/* Of several pids, and beside another selector, the one that the viewer does not see. */
+START_TEST(the_missing_process_is_named)
+{
+    struct discover *d = make(NODE, false);
+    struct process *own = discover_find(d, 42), *other = discover_find(d, 60);
+    const int32_t pids[] = { 42, 60 };
+    struct error err = ERROR_NULL;
+    struct viewer viewer = { .whole = false };
+
+    ck_assert_ptr_nonnull(own);
+    ck_assert_ptr_nonnull(other);
+    viewer.uid = own->owner = 1000;
+    other->owner = 1001;
+    for (size_t from = 0; from < 2; from++) {
+        const struct target_selector s = { .viewer = &viewer,
+                                           .pids = { pids[from], pids[1] },
+                                           .pid_count = 2 - from,
+                                           .container = from ? ID : NULL };
+        _cleanup_(target_freep) struct target *t = NULL;
+
+        ck_assert_int_eq(target_new(&s, &t, NULL), 0);
+        ck_assert_int_eq(target_check(t, d, proc_fd, &err), BACKEND_NOT_FOUND);
+        ck_assert_str_eq(err.parameter, "pid");
+        ck_assert_str_eq(err.msg, "there is no process 60 of yours");
+    }
+    end(d);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("process_selector");
@@ -186,5 +214,6 @@ int main(void)
     tcase_add_loop_test(tc, matchers_are_told_of, 0, 2);
     tcase_add_test(tc, a_spent_pattern_takes_fewer_steps);
     tcase_add_loop_test(tc, the_words_are_valid_utf8, 0, 2);
+    tcase_add_test(tc, the_missing_process_is_named);
     return suite_run_case("process_selector", tc);
 }
