@@ -115,16 +115,17 @@ class KernelEvents(jvm.WithClasses):
                        if "ctxt_switches" in line)
 
         for version in jvm.some(17, 25):
-            for event, what, interval, counter in (("page-faults", "touch", 16, faults), ("minor-faults", "touch", 16, faults),
-                                                   ("context-switches", "switch", 4, switches)):
-                with self.subTest(jdk=version, event=event), Program(version, self.classes.folder) as program:
-                    program.do(what) # costs that occur the first time only
-                    before = counter(program.pid)
-                    profile = self.meanwhile(program, what, event=event, interval=interval)
-                    truth = counter(program.pid) - before
-                    whole = self.check(profile, what, interval)
-                    print(f"{version} {event}: {whole} of {truth}", end=" ")
-                    self.assertAlmostEqual(whole / truth, 1, delta=0.02, msg=profile.describe())
+            with Program(version, self.classes.folder) as program:
+                for event, what, interval, counter in (("page-faults", "touch", 16, faults), ("minor-faults", "touch", 16, faults),
+                                                       ("context-switches", "switch", 4, switches)):
+                    with self.subTest(jdk=version, event=event):
+                        program.do(what) # costs that occur the first time only
+                        before = counter(program.pid)
+                        profile = self.meanwhile(program, what, event=event, interval=interval)
+                        truth = counter(program.pid) - before
+                        whole = self.check(profile, what, interval)
+                        print(f"{version} {event}: {whole} of {truth}", end=" ")
+                        self.assertAlmostEqual(whole / truth, 1, delta=0.02, msg=profile.describe())
 
     def test_at_a_rate(self):
         """hz= of events that count: there are fewer samples than events, each with the value that it stands for. Their sum is that of the
@@ -192,20 +193,21 @@ class KernelEvents(jvm.WithClasses):
 
     def test_as_perf_counts(self):
         paths.need("perf")
-        for event, what in (("page-faults", "touch"), ("context-switches", "switch"), ("cpu-migrations", "switch"), ("page-faults:u", "touch"),
-                            ("sched:sched_switch", "switch"), ("syscalls:sys_enter_futex", "switch")):
-            if ":s" in event and not os.path.isdir("/sys/kernel/tracing/events/" + event.replace(":", "/")):
-                print(f"no tracepoint {event} here", end=" ")
-                continue
-            with self.subTest(event=event), Program(17, self.classes.folder) as program:
-                program.do(what)
-                self.daemon.get("/profile", pid=program.pid, seconds=0.1, event=event) # its program is loaded by then
-                with Perf(program.pid, event) as perf:
-                    profile = self.meanwhile(program, what, event=event, interval=8 if event != "cpu-migrations" else 1)
-                    truth = perf.count()
-                whole = sum(s.value for s in profile.stacks)
-                print(f"{event}: {whole} of {truth}", end=" ")
-                self.assertAlmostEqual(whole, truth, delta=0.02 * truth + 8, msg=profile.describe())
+        with Program(17, self.classes.folder) as program:
+            for event, what in (("page-faults", "touch"), ("context-switches", "switch"), ("cpu-migrations", "switch"), ("page-faults:u", "touch"),
+                                ("sched:sched_switch", "switch"), ("syscalls:sys_enter_futex", "switch")):
+                if ":s" in event and not os.path.isdir("/sys/kernel/tracing/events/" + event.replace(":", "/")):
+                    print(f"no tracepoint {event} here", end=" ")
+                    continue
+                with self.subTest(event=event):
+                    program.do(what)
+                    self.daemon.get("/profile", pid=program.pid, seconds=0.1, event=event) # its program is loaded by then
+                    with Perf(program.pid, event) as perf:
+                        profile = self.meanwhile(program, what, event=event, interval=8 if event != "cpu-migrations" else 1)
+                        truth = perf.count()
+                    whole = sum(s.value for s in profile.stacks)
+                    print(f"{event}: {whole} of {truth}", end=" ")
+                    self.assertAlmostEqual(whole, truth, delta=0.02 * truth + 8, msg=profile.describe())
 
     def test_filters_as_perf_counts(self):
         """filter= of tracepoints, with an interval, at a rate, weighed by value: as many events as perf counts with the same filter."""
