@@ -75,23 +75,36 @@ void list_text_services(const json_t *answer, struct buf *out)
     }
 }
 
+/* Adds the time @key of @signal, in whole seconds: a person reads it. */
+static void add_second(const json_t *signal, const char *key, struct buf *out)
+{
+    const char *time = json_text(signal, key);
+
+    buf_printf(out, "%.*s%s", (int)strcspn(time, ".Z"), time, *time ? "Z" : "");
+}
+
 static void add_signal(const json_t *signal, struct buf *out)
 {
     buf_printf(out, "%lld  %-18s %s, pid %lld: %s\n", whole_of(signal, "severity"),
                json_text(signal, "signal"), json_text(signal, "service"), whole_of(signal, "pid"),
                json_text(signal, "sentence"));
-    buf_printf(out, "   since %s; see %s\n   %s\n", json_text(signal, "since"),
-               json_text(signal, "evidence"), json_text(signal, "remedy"));
+    buf_add_str(out, "   since ");
+    add_second(signal, "since", out);
+    buf_printf(out, "; see %s\n   %s\n", json_text(signal, "evidence"),
+               json_text(signal, "remedy"));
 }
 
 static void add_past_signal(const json_t *signal, struct buf *out)
 {
     long long times = whole_of(signal, "times");
 
-    buf_printf(out, "was on until %s: %s %s, pid %lld: %s\n", json_text(signal, "until"),
-               json_text(signal, "signal"), json_text(signal, "service"), whole_of(signal, "pid"),
+    buf_add_str(out, "was on until ");
+    add_second(signal, "until", out);
+    buf_printf(out, ": %s %s, pid %lld: %s\n", json_text(signal, "signal"),
+               json_text(signal, "service"), whole_of(signal, "pid"),
                json_text(signal, "sentence"));
-    buf_printf(out, "   since %s", json_text(signal, "since"));
+    buf_add_str(out, "   since ");
+    add_second(signal, "since", out);
     if (times > 1)
         buf_printf(out, ", %lld times", times);
     buf_printf(out, "; see %s\n   %s\n", json_text(signal, "evidence"),

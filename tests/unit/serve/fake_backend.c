@@ -228,18 +228,19 @@ static int fake_signals(struct fake *f, const struct document_query *q, json_t *
     fake_see(f, q->viewer);
     if (r != 0)
         return r;
-    *ret = json_pack("{s:[], s:[{s:s, s:i, s:s, s:i, s:s, s:f, s:s, s:s, s:s, s:s, s:s, s:i}]}",
-                     "signals", "past", "signal", "heap-full", "severity", 3, "service", "shop",
-                     "pid", 1000, "since", "2026-11-26T11:00:00Z", "value", 99.0, "unit", "percent",
-                     "sentence", "its heap was full", "evidence", "/api/v1/jvms/1000/heap",
-                     "remedy", "give it more", "until", "2026-11-26T11:40:00Z", "times", 2);
+    *ret =
+        json_pack("{s:[], s:[{s:s, s:i, s:s, s:i, s:s, s:f, s:s, s:s, s:s, s:s, s:s, s:i}]}",
+                  "signals", "past", "signal", "heap-full", "severity", 3, "service", "shop", "pid",
+                  1000, "since", "2026-11-26T11:00:00.000012345Z", "value", 99.0, "unit", "percent",
+                  "sentence", "its heap was full", "evidence", "/api/v1/jvms/1000/heap", "remedy",
+                  "give it more", "until", "2026-11-26T11:40:00.5Z", "times", 2);
     for (unsigned i = 0; i < MAX(f->services, 1u); i++) /* the last service has a severe signal */
         json_array_append_new(
             json_object_get(*ret, "signals"),
             json_pack("{s:s, s:i, s:s, s:i, s:s, s:f, s:s, s:s, s:s, s:s}", "signal", "cpu-limit",
                       "severity", i > 0 && i + 1 == f->services ? 3 : 2, "service", "shop", "pid",
-                      1000 + (int)i, "since", "2026-11-26T12:00:00Z", "value", 97.0, "unit",
-                      "percent", "sentence", "its limit stopped it", "evidence",
+                      1000 + (int)i, "since", "2026-11-26T12:00:00.656618538Z", "value", 97.0,
+                      "unit", "percent", "sentence", "its limit stopped it", "evidence",
                       "/profile?pid=1000", "remedy", "raise it"));
     return 0;
 }

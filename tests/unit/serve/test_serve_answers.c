@@ -143,7 +143,8 @@ static const struct {
     { "/api/v1/services?format=text", 200, "text/plain; charset=utf-8", "shop" },
     { "/api/v1/signals?service=shop", 200, "application/json", "\"cpu-limit\"" },
     { "/api/v1/signals?format=text", 200, "text/plain; charset=utf-8",
-      "2  cpu-limit          shop, pid 1000: its limit stopped it\n" },
+      "2  cpu-limit          shop, pid 1000: its limit stopped it\n"
+      "   since 2026-11-26T12:00:00Z; see " },
     { "/api/v1/signals?format=text", 200, "text/plain; charset=utf-8",
       "was on until 2026-11-26T11:40:00Z: heap-full shop, pid 1000: its heap was full\n"
       "   since 2026-11-26T11:00:00Z, 2 times; see /api/v1/jvms/1000/heap\n   give it more\n" },
