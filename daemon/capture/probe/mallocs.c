@@ -234,8 +234,8 @@ int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool for
     if (forced || m->per_second <= MALLOCS_PER_SECOND_MAX)
         return 0;
     error_set(err, -EDQUOT,
-              "it calls %s %llu times a second, which probes would make about %.1f %% of a "
-              "processor more expensive; the limit is %d calls a second",
+              "its probes of %s were hit %llu times a second, which costs about %.1f %% of a "
+              "processor; the limit is %d hits a second",
               followed ? "malloc and free" : "malloc", (unsigned long long)m->per_second,
               (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100, MALLOCS_PER_SECOND_MAX);
     error_remedy(err, "event=nativemem%s has no such cost; force=1 samples it nevertheless",

@@ -77,8 +77,7 @@ static void warn_malloc(struct capture *c, const char *who, const char *function
     if (m->per_second)
         record_warn_process(
             c->record,
-            "%s called %s some %llu times a second, which the probes made about %.2g %% of a "
-            "processor more expensive",
+            "%s hit probes of %s some %llu times a second, which cost about %.2g %% of a processor",
             who, functions, (unsigned long long)m->per_second,
             (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100);
     if (m->left_out)
