@@ -40,7 +40,7 @@ export class LiveTable {
         row.total = element("td", { class: "num" });
         row.chip = element("span", { class: "chip" });
         row.button = element("button", { type: "button", class: "name", onclick: () => on.pick(row.name) });
-        row.root = element("tr", { hidden: true }, row.self, row.total, element("td", { class: "col-name" }, row.chip, row.button));
+        row.root = element("tr", { hidden: true }, row.self, row.total, element("td", {}, element("div", { class: "col-name" }, row.chip, row.button)));
         return row;
     }
 
