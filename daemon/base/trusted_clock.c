@@ -6,7 +6,7 @@ uint64_t steady_now(struct steady *s, uint64_t monotonic_ns, uint64_t real_ns)
     uint64_t offset = real_ns - monotonic_ns, ahead = offset - s->offset_ns,
              back = s->offset_ns - offset;
 
-    if (s->looked && MIN(ahead, back) > STEADY_JUMP_NS)
+    if (!s->looked || MIN(ahead, back) > STEADY_JUMP_NS) /* after a boot it may be set soon */
         s->jumped_ns = MAX(monotonic_ns, UINT64_C(1));
     s->offset_ns = offset;
     s->looked = true;
