@@ -21,6 +21,7 @@
 #define CONTEXT_TABLE_MAX 65536   /* entries of the largest table */
 #define CONTEXT_MOVES_MAX 512     /* reads of ZGC's forwarding data by one path */
 #define CONTEXT_NAME_BYTES 128
+#define CONTEXT_VIEWS 3 /* addresses at which ZGC that is not generational maps its heap */
 
 /* What a step does. `to` and `from` are registers, which hold addresses of objects. A step that
  * fails skips the next `skip` steps. If its `skip` is 0, it ends the path. */
@@ -153,7 +154,8 @@ struct context_work {
     uint64_t pointer;            /* the thread pointer */
     uint64_t table, want, found; /* table, wanted value and result of the current search */
     uint64_t begun_ns;           /* when the walk began */
-    uint64_t bad; /* ZGC's bad mask: bits of references that may be older than a move */
+    uint64_t bad;  /* ZGC's bad mask: bits of references that may be older than a move */
+    uint64_t view; /* the lowest color, with which the heap's first view begins; 0: no views */
     uint64_t object;
     struct unwind_forwarding forwarding;
     struct context_record record;

@@ -14,28 +14,9 @@
  */
 #pragma once
 
-#include "unwind/context.h"
+#include "unwind/context_reads.h"
 #include "unwind/forwarding.h"
 #include "unwind/oop.h"
-#include "unwind/state.h"
-
-/* Returns whether @at can be an address of data of a process. */
-UNWIND_INLINE bool context_is_address(uint64_t at)
-{
-    return at >= 4096 && !(at & ~UNWIND_PC_MASK);
-}
-
-/* Loads a number of @bytes bytes at @at. If it cannot be read, sets w->fault and returns 0. */
-UNWIND_INLINE uint64_t context_load(struct context_work *w, uint64_t at, const uint32_t bytes)
-{
-    uint64_t v = 0;
-
-    if (!context_is_address(at) || !context_read_bytes(w, &v, bytes, at)) {
-        w->fault = 1;
-        return 0;
-    }
-    return v;
-}
 
 /* Copies @bytes of ZGC's forwarding data at @from to @to. Return: false if they cannot be read, or
  * the path has spent CONTEXT_MOVES_MAX reads. */
@@ -80,9 +61,10 @@ UNWIND_INLINE bool context_forwarded(struct context_work *w, const struct unwind
  * since. */
 UNWIND_INLINE uint64_t context_uncopied(struct context_work *w, uint64_t object)
 {
-    if (object && w->forwards == CONTEXT_FORWARDS_MARK && (context_load(w, object, 8) & 3) == 3)
+    if (object && w->forwards == CONTEXT_FORWARDS_MARK && (context_load_here(w, object) & 3) == 3)
         w->copied = 1;
-    if (object && w->forwards == CONTEXT_FORWARDS_WORD && context_load(w, object - 8, 8) != object)
+    if (object && w->forwards == CONTEXT_FORWARDS_WORD &&
+        context_load_here(w, object - 8) != object)
         w->copied = 1;
     return object;
 }
@@ -185,20 +167,6 @@ UNWIND_FUNCTION int context_node(struct context_work *w, struct context_path *pa
     }
     w->table = context_field(w, p, w->table + path->node_next);
     return 0;
-}
-
-/* Copies the @n bytes at @at to @to, but at most @max, a power of two. Return: false if they cannot
- * be read. */
-UNWIND_INLINE bool context_copy(struct context_work *w, void *to, const uint32_t max, uint64_t at,
-                                uint64_t n)
-{
-    if (n > max)
-        n = max;
-    UNWIND_MASK(n, max * 2 - 1);
-    if (context_is_address(at) && context_read_bytes(w, to, (uint32_t)n, at))
-        return true;
-    w->fault = 1;
-    return false;
 }
 
 /* Returns whether the java.lang.String at @string is w->want. Compares the lengths first. Not
@@ -477,6 +445,7 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
         return 0;
     w->thread = thread;
     w->begun_ns = context_now_ns();
+    w->view = p->vm.locks.coloured || !p->vm.zgc.bad_mask ? 0 : p->vm.zgc.offset_mask + 1;
     if (p->vm.zgc.bad_mask)
         w->bad = context_load(w, p->vm.zgc.bad_mask, 8);
     else if (path->moves) /* ZGC, but its forwarding data is not known */

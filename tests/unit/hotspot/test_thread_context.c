@@ -36,11 +36,15 @@ enum place { /* offsets in the heap */
              MOVED = 0x1400,
              BEFORE = 0x8200, /* where JAVA_THREAD was before its move */
 };
+#define VIEWS_FROM 24 /* the lowest color of a reference, by ZGC's offset mask */
+#define VIEW(i) (UINT64_C(1) << (VIEWS_FROM + (i)))
 enum { CLASS_CONTEXT = 11, CLASS_SPAN = 12, CLASS_OTHER = 13, HASH = 0x61c88647 };
 
 static uint8_t bytes[HEAP_BYTES];
 static unsigned reads, phase_at, slow_at;
 static uint64_t base; /* address of the heap, without HEAP */
+/* The views in which each page can be read: bits. */
+static uint8_t views[HEAP_BYTES / MEMORY_PAGE];
 static struct hotspot_vm vm;
 static struct unwind_process process;
 static struct context_path path;
@@ -48,10 +52,15 @@ static struct sample_context found;
 
 static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
 {
+    uint64_t colour;
+
     (void)cookie;
     reads++;
     address -= base;
-    if (address < HEAP || address - HEAP >= HEAP_BYTES)
+    colour = address >> VIEWS_FROM;
+    address &= VIEW(0) - 1;
+    if (address < HEAP || address - HEAP >= HEAP_BYTES ||
+        (views[(address - HEAP) / MEMORY_PAGE] & colour) != colour)
         return -EIO;
     n = MIN(n, HEAP_BYTES - (size_t)(address - HEAP));
     memcpy(buf, bytes + (address - HEAP), n);
@@ -567,6 +576,60 @@ START_TEST(believes_no_two_phases_of_zgc)
 }
 END_TEST
 
+/* The program has used some pages of the heap at one of its addresses only. */
+static void map_views(void)
+{
+    process.vm.zgc = (struct unwind_zgc){ .bad_mask = HEAP + BAD_MASK, .offset_mask = VIEW(0) - 1 };
+    process.vm.locks.oop_base = VIEW(1);
+    put_word(THREAD + 8, VIEW(1) + HEAP + JAVA_THREAD);
+}
+
+START_TEST(reads_the_heap_at_its_other_addresses)
+{
+    map_views();
+    memset(views, 1 << _i, sizeof(views));
+    check_name("GET /a");
+    process.vm.zgc.bad_mask = 0; /* another collector has one address */
+    check_name(_i == 1 ? "GET /a" : "");
+}
+END_TEST
+
+START_TEST(reads_a_text_where_both_its_pages_are)
+{
+    const unsigned characters = 2 * MEMORY_PAGE - 16 - 20;
+    const char *name = "GET /a/name/of/two/pages";
+
+    map_views();
+    put_text(NAME, characters, name);
+    memset(views, 1 << 1, sizeof(views));
+    views[1] = 1 << 0 | 1 << 2;
+    views[2] = 1 << 2;
+    check_name(name);
+    views[2] = 1 << 1;
+    check_name("");
+}
+END_TEST
+
+/* Addresses of other memory, and of no view. */
+static const uint64_t ELSEWHERE[] = { 3 * VIEW(0), VIEW(4), 5 * VIEW(1) };
+
+START_TEST(looks_for_no_other_memory_in_the_heap)
+{
+    map_views();
+    path.ids = CONTEXT_IDS_NONE;
+    memset(views, 0, sizeof(views));
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+    for (unsigned i = 0; i < ARRAY_SIZE(ELSEWHERE); i++) {
+        put_word(THREAD + 8, ELSEWHERE[i] + HEAP + JAVA_THREAD);
+        memset(views, 1 << 1 | 1 << 2, sizeof(views));
+        reads = 0;
+        walk();
+        ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+    }
+}
+END_TEST
+
 /* During an interruption ZGC may end a phase and begin the same one again, or free its tables. */
 START_TEST(believes_no_interrupted_walk_with_zgc)
 {
@@ -668,6 +731,9 @@ int main(void)
     tcase_add_test(tc, follows_an_object_that_zgc_has_moved);
     tcase_add_test(tc, believes_no_two_phases_of_zgc);
     tcase_add_test(tc, believes_no_interrupted_walk_with_zgc);
+    tcase_add_loop_test(tc, reads_the_heap_at_its_other_addresses, 0, 3);
+    tcase_add_test(tc, reads_a_text_where_both_its_pages_are);
+    tcase_add_test(tc, looks_for_no_other_memory_in_the_heap);
     tcase_add_test(tc, looks_at_few_places_of_a_false_table);
     tcase_add_test(tc, is_not_sure_where_moves_are_not_known);
     tcase_add_loop_test(tc, reads_no_object_that_has_a_copy, 0, ARRAY_SIZE(COPIES));

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reads of a process's memory on the way to a thread's request. unwind/context_steps.h has what a
+ * home defines before.
+ */
+#pragma once
+
+#include "unwind/context.h"
+#include "unwind/state.h"
+
+/* Returns whether @at can be an address of data of a process. */
+UNWIND_INLINE bool context_is_address(uint64_t at)
+{
+    return at >= 4096 && !(at & ~UNWIND_PC_MASK);
+}
+
+/* Returns where the @bytes bytes at @at, which could not be read there, can be read: in another
+ * view of the heap. 0: nowhere. ZGC that is not generational maps its heap at three addresses. The
+ * kernel maps a page of a view when the program first uses it there, and BPF programs read only
+ * such pages. Not static, for the same reason as context_probe(). */
+UNWIND_FUNCTION uint64_t context_view(struct context_work *w, uint64_t at, uint32_t bytes)
+{
+    uint64_t colour, view;
+    uint8_t byte;
+
+    if (!w || !w->view)
+        return 0;
+    colour = at & ~(w->view - 1);
+    if (!colour || colour & (colour - 1) || colour > w->view << CONTEXT_VIEWS) /* not in the heap */
+        return 0;
+    at -= colour;
+    UNWIND_LOOP
+    for (uint32_t i = 0; i < CONTEXT_VIEWS; i++) {
+        view = at | w->view << i;
+        if (context_is_address(view) && context_read_bytes(w, &byte, 1, view) &&
+            context_read_bytes(w, &byte, 1, view + bytes - 1))
+            return view;
+    }
+    return 0;
+}
+
+/* Copies @bytes bytes of an object at @at to @to. Return: false if they cannot be read. */
+UNWIND_INLINE bool context_read_object(struct context_work *w, void *to, uint32_t bytes,
+                                       uint64_t at)
+{
+    if (context_read_bytes(w, to, bytes, at))
+        return true;
+    at = context_view(w, at, bytes);
+    return at && context_read_bytes(w, to, bytes, at);
+}
+
+/* Loads a number of @bytes bytes at @at. If it cannot be read, sets w->fault and returns 0. */
+UNWIND_INLINE uint64_t context_load(struct context_work *w, uint64_t at, const uint32_t bytes)
+{
+    uint64_t v = 0;
+
+    if (context_is_address(at) && context_read_object(w, &v, bytes, at))
+        return v;
+    w->fault = 1;
+    return 0;
+}
+
+/* Loads the word at @at as context_load() does, but in no other view: without its call, which would
+ * be one too many for the kernel's verifier. */
+UNWIND_INLINE uint64_t context_load_here(struct context_work *w, uint64_t at)
+{
+    uint64_t v = 0;
+
+    if (context_is_address(at) && context_read_bytes(w, &v, 8, at))
+        return v;
+    w->fault = 1;
+    return 0;
+}
+
+/* Copies the @n bytes at @at to @to, but at most @max, a power of two. Return: false if they cannot
+ * be read. */
+UNWIND_INLINE bool context_copy(struct context_work *w, void *to, const uint32_t max, uint64_t at,
+                                uint64_t n)
+{
+    if (n > max)
+        n = max;
+    UNWIND_MASK(n, max * 2 - 1);
+    if (context_is_address(at) && context_read_object(w, to, (uint32_t)n, at))
+        return true;
+    w->fault = 1;
+    return false;
+}
