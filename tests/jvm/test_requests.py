@@ -100,7 +100,8 @@ class Requests(WithClasses):
         for _ in range(ROUNDS):
             answer = self.daemon.get("/profile", pid=service.process.pid, seconds=2, hz=499, by="operation", format="json")
             capture, quality = answer.headers["X-Flamed-Capture"], answer.json()["quality"]["requests"]
-            self.assertEqual(quality["no_tracer"], 0)
+            if found: # before, flamed may not have looked since the agent loaded its classes
+                self.assertEqual(quality["no_tracer"], 0)
             for stack, count in self.rows(capture, by="operation"):
                 method = self.burning(stack)
                 if not method:
