@@ -60,8 +60,8 @@ UNWIND_INLINE uint64_t context_load(struct context_work *w, uint64_t at, const u
     return 0;
 }
 
-/* Loads the word at @at as context_load() does, but in no other view: without its call, which would
- * be one too many for the kernel's verifier. */
+/* Loads the word at @at as context_load() does, but in no other view. In a chain of calls, the one
+ * to context_view() may be too many for the kernel's verifier. */
 UNWIND_INLINE uint64_t context_load_here(struct context_work *w, uint64_t at)
 {
     uint64_t v = 0;
