@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian package as users install it: in a virtual machine with Debian 12's kernel, this machine's release of Debian and systemd as pid
-1. package.sh has the checks inside."""
+"""The Debian package as users install it, or with the argument `tarball` that and its install.sh: in a virtual machine with Debian 12's
+kernel, this machine's release of Debian and systemd as pid 1. package.sh has the checks inside."""
 import glob
 import hashlib
 import os
@@ -16,8 +16,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 from harness import certs, debroot, jvm, paths # pylint: disable=wrong-import-position
 
+import test_tarball # pylint: disable=wrong-import-position
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = ["ca-certificates", "curl", "dbus", "iproute2", "jq", "openjdk-17-jre-headless", "procps", "systemd", "systemd-sysv"]
+PACKAGES = ["busybox-static", "ca-certificates", "curl", "dbus", "iproute2", "jq", "openjdk-17-jre-headless", "procps", "systemd", "systemd-sysv"]
+MEMORY = "6144" # MiB: half of it is the disk, with room for the history that flamed keeps by default
 ADDRESS = "192.0.2.1" # the guest's own address, besides loopback
 
 
@@ -80,14 +83,18 @@ def main() -> int:
         paths.need_root()
         paths.need("mmdebstrap", "cpack", "openssl")
         with tempfile.TemporaryDirectory(prefix="flamed-package.") as out:
-            package = built_package(out)
-            root = debian(PACKAGES + depends(package))
+            if sys.argv[1:] == ["tarball"]:
+                package = shutil.copy(os.environ.get("FLAMED_TARBALL") or test_tarball.packed(test_tarball.build(paths.TREE)), out)
+                root = debian(PACKAGES)
+            else:
+                package = built_package(out)
+                root = debian(PACKAGES + depends(package))
             os.chmod(out, 0o755) # another user's JVM reads its classes there
             spin = jvm.make_spin()
             shutil.copytree(spin.folder, out + "/classes")
             make_certificates(out + "/tls")
             shutil.copy(HERE + "/package.sh", out)
-            return subprocess.run([sys.executable, HERE + "/vm.py", "--limit", "850", "--root", root, "--init", "/lib/systemd/systemd", "--append",
+            return subprocess.run([sys.executable, HERE + "/vm.py", "--limit", "850", "--memory", MEMORY, "--root", root, "--init", "/lib/systemd/systemd", "--append",
                                    "systemd.getty_auto=0", "--out", out,
                                    "6.1", "bash", "/out/package.sh", "/out/" + os.path.basename(package), spin.main, ADDRESS]).returncode
     except unittest.SkipTest as reason:
