@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the profile of a load with known CPU shares: the error of each section, in percentage points. On an emulated machine
-(--emulated=1) there is no limit for the delay of names, and samples before the names were read do not count. Several sources of names
-(--symbols=auto,agent) take turns."""
+"""Compares the profile of a load with known CPU shares: the error of each section, in percentage points, and in standard deviations of
+as many samples drawn by chance. On an emulated machine (--emulated=1) there is no limit for the delay of names, and samples before the names
+and the rules of native code were read do not count. Several sources of names (--symbols=auto,agent) take turns."""
 import common
 from harness import proc
 from harness.daemon import Daemon
@@ -9,14 +9,23 @@ from harness.profile import count
 
 
 WARM = 30 # seconds
-TOLD = ("X-Flamed-Samples", "X-Flamed-Unknown", "X-Flamed-Warning")
+TOLD = ("X-Flamed-Samples", "X-Flamed-Unknown", "X-Flamed-Truncated", "X-Flamed-Warning")
 NAMED = 0.75 # share of the samples: code of libz has no symbols
+CUT = 0.005 # share of cut stacks, which count for no section: first those in libz, whose rules are read late
 
 
-def is_named(daemon: Daemon, pid: int, hz: int) -> bool:
+def is_read(daemon: Daemon, pid: int, hz: int) -> bool:
     answer = daemon.get("/profile", pid=pid, seconds=3, hz=hz, symbols="memory", unix=True)
     print("before", answer.status, *(f"{name} {value}" for name, value in answer.headers.items() if name in TOLD))
-    return answer.status == 200 and int(answer.headers["X-Flamed-Unknown"]) < (1 - NAMED) * int(answer.headers["X-Flamed-Samples"])
+    if answer.status != 200:
+        return False
+    samples, unknown, cut = (int(answer.headers[f"X-Flamed-{name}"]) for name in ("Samples", "Unknown", "Truncated"))
+    return unknown < (1 - NAMED) * samples and cut <= CUT * samples
+
+
+def chance(share: float, samples: int) -> float:
+    """Returns the standard deviation of SHARE, in percentage points, of SAMPLES drawn by chance."""
+    return 100 * (share * (1 - share) / max(1, samples)) ** 0.5
 
 
 def main() -> None:
@@ -28,7 +37,7 @@ def main() -> None:
     wrap = ["nice", "-n", "10"] if options.emulated else None # flamed would wait for the spinning load
     with common.Mix(options.jdk, *options.java_option, wrap=wrap) as target, Daemon() as daemon:
         if options.emulated:
-            proc.wait_until(lambda: is_named(daemon, target.pid, options.hz), WARM, "nearly all is named")
+            proc.wait_until(lambda: is_read(daemon, target.pid, options.hz), WARM, "names and rules are read")
         start = common.metrics(daemon)
         for run in range(options.runs):
             source = sources[run % len(sources)]
@@ -48,8 +57,10 @@ def main() -> None:
             print(f"  {100 * (1 - count(inside) / max(1, samples)):.2f} % of the samples are between sections")
             for section, ns in truth.items():
                 share = profile.share(inside, lambda s: f"{section}.run" in s.names)
-                sections.setdefault(section, []).append(100 * (share - ns / total))
-                print(f"  {section:20} true {100 * ns / total:6.2f} %  seen {100 * share:6.2f} %  {sections[section][-1]:+.2f}")
+                error = 100 * (share - ns / total)
+                sections.setdefault(section, []).append(error)
+                print(f"  {section:20} true {100 * ns / total:6.2f} %  seen {100 * share:6.2f} %  {error:+.2f}, "
+                      f"{error / max(1e-9, chance(ns / total, count(inside))):+.1f} sd")
             java = [s for s in stacks if any(f.kind in ("c1", "c2", "inlined", "interpreted") for f in s.frames)]
             unknown = profile.share(java, lambda s: any(f.kind == "unknown" and not f.module for f in s.frames))
             stripped = profile.share(java, lambda s: any(f.kind == "unknown" and f.module for f in s.frames))

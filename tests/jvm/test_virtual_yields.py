@@ -6,7 +6,7 @@ import subprocess
 import test_alloc
 import test_virtual_waits
 from harness import proc
-from harness.profile import Profile
+from harness.profile import Profile, count
 
 SLEEPERS = 300
 
@@ -43,7 +43,9 @@ class VirtualYields(test_virtual_waits.VirtualWaits):
         profile, truth, seen = self.profile(jvm, seconds, event="wall", source="probe")
         if not self.unless_often(profile):
             profile, truth, seen = self.profile(jvm, seconds, event="wall", source="probe")
-        print(version, options, {site: (round(truth[site], 3), round(seen[site], 3)) for site in test_virtual_waits.SITES}, profile.quality, flush=True)
+        nameless = count([s for s in profile.stacks if any(f.kind == "unknown" and not f.module for f in s.frames)])
+        print(version, options, {site: (round(truth[site], 3), round(seen[site], 3)) for site in test_virtual_waits.SITES}, profile.quality,
+              f"{nameless} with a frame that is not of a file", flush=True)
         self.assert_by_probes(profile)
         for site in test_virtual_waits.SITES:
             self.assertAlmostEqual(seen[site], truth[site], delta=truth[site] * percent / 100 + 0.001, msg=f"{site}: {truth} {seen}")
