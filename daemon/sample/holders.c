@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/old_kernel.h"
+#include "sample/tables.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -14,7 +15,9 @@
 
 struct holders {
     struct holders_bpf *skel;
-    struct bpf_link *link; /* link from which each walk makes an iterator */
+    struct bpf_link *link;              /* link from which each walk makes an iterator */
+    struct tables *tables;              /* NULL: the kernel refuses them */
+    const struct holders_socket *found; /* by the last walk: in one of the skeletons */
 };
 
 CLEANUP_FUNCTION(holders_freep, holders, holders_free)
@@ -42,6 +45,7 @@ int holders_new(int pid_ns_fd, struct holders **ret)
     h->link = bpf_program__attach_iter(h->skel->progs.holders, NULL);
     if (!h->link)
         return -errno;
+    h->tables = tables_new((uint32_t)st.st_ino);
     *ret = TAKE_PTR(h);
     return 0;
 }
@@ -51,21 +55,26 @@ struct holders *holders_free(struct holders *h)
     if (h) {
         bpf_link__destroy(h->link);
         holders_bpf__destroy(h->skel);
+        tables_free(h->tables);
         free(h);
     }
     return NULL;
 }
 
-int holders_find(struct holders *h, const uint64_t *keys, size_t n, uint64_t net_ns,
-                 uint64_t limit_ns)
+bool holders_were_fast(const struct holders *h)
+{
+    return h->found != h->skel->bss->sockets;
+}
+
+/* Runs the iterator over all descriptors. 0, -ETIMEDOUT or -errno. */
+static int find_by_iterator(struct holders *h, const uint64_t *keys, size_t n, uint64_t net_ns,
+                            uint64_t limit_ns)
 {
     _cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(h->link));
     uint64_t end_ns = clock_monotonic_ns() + limit_ns;
 
     if (fd < 0)
         return -errno;
-    if (n > HOLDERS_SOCKETS)
-        return -E2BIG;
     memset(h->skel->bss->sockets, 0, sizeof(h->skel->bss->sockets));
     h->skel->bss->filter = 0;
     h->skel->bss->net_ns = net_ns;
@@ -74,6 +83,7 @@ int holders_find(struct holders *h, const uint64_t *keys, size_t n, uint64_t net
         h->skel->bss->sockets[i].key = keys[i];
         h->skel->bss->filter |= UINT64_C(1) << (keys[i] & 63);
     }
+    h->found = h->skel->bss->sockets;
     for (;;) {
         uint32_t late;
         ssize_t r = read(fd, &late, sizeof(late));
@@ -88,9 +98,19 @@ int holders_find(struct holders *h, const uint64_t *keys, size_t n, uint64_t net
     }
 }
 
+int holders_find(struct holders *h, const uint64_t *keys, const struct holders_ends *ends, size_t n,
+                 uint64_t net_ns, uint64_t limit_ns)
+{
+    if (n > HOLDERS_SOCKETS)
+        return -E2BIG;
+    /* inodes repeat: two sockets may have the same one */
+    h->found = h->tables && !net_ns ? tables_find(h->tables, keys, ends, n) : NULL;
+    return h->found ? 0 : find_by_iterator(h, keys, n, net_ns, limit_ns);
+}
+
 size_t holders_of(const struct holders *h, size_t socket, uint32_t pids[HOLDERS_OF_SOCKET])
 {
-    const struct holders_socket *s = &h->skel->bss->sockets[socket];
+    const struct holders_socket *s = &h->found[socket];
 
     for (size_t i = 0; i < MIN((size_t)s->count, (size_t)HOLDERS_OF_SOCKET); i++)
         pids[i] = s->pids[i];

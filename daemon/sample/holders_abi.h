@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared by holders.bpf.c and its loader. */
+/* Shared by holders.bpf.c, tables.bpf.h and their loaders. */
 #pragma once
 
-#include <linux/types.h>
+#include <linux/bpf.h>
 
 #define HOLDERS_LATE 0xffffffffu    /* in place of a process: the walk exceeded its time */
 #define HOLDERS_SOCKETS 32          /* sockets of one walk */
@@ -14,4 +14,18 @@ struct holders_socket {
     __u32 count; /* number of all holders */
     __u32 last;  /* the last one counted, which may hold the socket by several descriptors */
     __u32 pids[HOLDERS_OF_SOCKET];
+};
+
+/* The addresses of a TCP socket, as BPF programs name it: the first is that of the other end. */
+struct holders_ends {
+    __u32 bytes;                 /* of the tuple: for IPv4, for IPv6; 0: unknown */
+    struct bpf_sock_tuple tuple; /* source: the other end */
+};
+
+struct tables_run {
+    struct holders_socket sockets[HOLDERS_SOCKETS];
+    struct holders_ends ends[HOLDERS_SOCKETS];
+    __u64 end_ns;
+    __u32 whole; /* the result: 1: sockets has all holders */
+    __u32 zero;
 };

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample: which processes hold a socket, by the fast walk and by the iterator. */
+#include "suite.h"
+
+#include "base/clock.h"
+#include "sample/holders.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ITERATOR 2 /* the last of WAYS */
+#define HIGH 5000  /* a descriptor behind the first block of a table */
+#define MANY 20000 /* descriptors of a program */
+#define PAIRS_MAX 31
+#define CHAIN_LOOKS 300 /* at a chain of processes of which each starts the next and ends */
+
+/* The fast walk, as on a kernel before Linux 6.2, and the iterator over all descriptors. */
+static const char *const WAYS[] = { "", "tables-cast", "tables" };
+
+static struct holders *h;
+
+struct wanted {
+    uint64_t key;
+    struct holders_ends ends;
+};
+
+static void load(int way)
+{
+    setenv("FLAMED_OLD_KERNEL", WAYS[way], 1);
+    ck_assert_int_eq(holders_new(-1, &h), 0);
+}
+
+static void teardown(void)
+{
+    h = holders_free(h);
+    unsetenv("FLAMED_OLD_KERNEL");
+}
+
+/* Connects two sockets over loopback. @from: the family of the client, which connects to IPv4
+ * unless @to is AF_INET6. */
+static void connect_pair(int from, int to, int pair[2])
+{
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr *address = to == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6;
+    socklen_t n = to == AF_INET ? sizeof(v4) : sizeof(v6);
+    int listener = socket(to, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(bind(listener, address, n), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    ck_assert_int_eq(getsockname(listener, address, &n), 0);
+    pair[0] = socket(from, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (from == AF_INET6 && to == AF_INET) {
+        v6.sin6_port = v4.sin_port;
+        v6.sin6_addr = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
+        memcpy(&v6.sin6_addr.s6_addr[12], &v4.sin_addr, 4);
+        address = (struct sockaddr *)&v6;
+        n = sizeof(v6);
+    }
+    ck_assert_int_eq(connect(pair[0], address, n), 0);
+    pair[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    ck_assert_int_ge(pair[1], 0);
+    close(listener);
+}
+
+/* Names the socket @fd, which is connected. */
+static struct wanted name_socket(int fd)
+{
+    struct sockaddr_in6 own = { 0 }, other = { 0 };
+    const struct sockaddr_in *own4 = (const struct sockaddr_in *)&own,
+                             *other4 = (const struct sockaddr_in *)&other;
+    socklen_t n = sizeof(uint64_t), own_n = sizeof(own), other_n = sizeof(other);
+    struct wanted w = { 0 };
+
+    ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_COOKIE, &w.key, &n), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&own, &own_n), 0);
+    ck_assert_int_eq(getpeername(fd, (struct sockaddr *)&other, &other_n), 0);
+    if (own.sin6_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&own.sin6_addr)) {
+        bool mapped = own.sin6_family == AF_INET6;
+
+        w.ends.bytes = sizeof(w.ends.tuple.ipv4);
+        w.ends.tuple.ipv4.saddr =
+            mapped ? other.sin6_addr.s6_addr32[3] : (uint32_t)other4->sin_addr.s_addr;
+        w.ends.tuple.ipv4.daddr =
+            mapped ? own.sin6_addr.s6_addr32[3] : (uint32_t)own4->sin_addr.s_addr;
+        w.ends.tuple.ipv4.sport = other.sin6_port;
+        w.ends.tuple.ipv4.dport = own.sin6_port;
+        return w;
+    }
+    w.ends.bytes = sizeof(w.ends.tuple.ipv6);
+    memcpy(w.ends.tuple.ipv6.saddr, &other.sin6_addr, 16);
+    memcpy(w.ends.tuple.ipv6.daddr, &own.sin6_addr, 16);
+    w.ends.tuple.ipv6.sport = other.sin6_port;
+    w.ends.tuple.ipv6.dport = own.sin6_port;
+    return w;
+}
+
+static void find(const struct wanted *w, size_t n)
+{
+    struct holders_ends ends[HOLDERS_SOCKETS];
+    uint64_t keys[HOLDERS_SOCKETS];
+    int r = -ETIMEDOUT;
+
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = w[i].key;
+        ends[i] = w[i].ends;
+    }
+    for (int i = 0; i < 50 && r == -ETIMEDOUT; i++)
+        r = holders_find(h, keys, ends, n, /* net_ns= */ 0, 200 * NSEC_PER_MSEC);
+    ck_assert_int_eq(r, 0);
+}
+
+/* Finds the holders of one socket. Return: their number; *ret_pid is the first one. A busy machine
+ * may need several looks until one is fast. */
+static size_t find_one(const struct wanted *w, int way, uint32_t *ret_pid)
+{
+    uint32_t pids[HOLDERS_OF_SOCKET] = { 0 };
+    size_t n;
+
+    for (int i = 0; i < 100; i++) {
+        find(w, 1);
+        if (holders_were_fast(h) == (way != ITERATOR))
+            break;
+    }
+    ck_assert_int_eq(holders_were_fast(h), way != ITERATOR);
+    n = holders_of(h, 0, pids);
+    *ret_pid = pids[0];
+    return n;
+}
+
+static void check_held_by(const struct wanted *w, int way, pid_t pid)
+{
+    uint32_t first;
+
+    ck_assert_uint_eq(find_one(w, way, &first), 1);
+    ck_assert_uint_eq(first, (uint32_t)pid);
+}
+
+/* Runs @body in a child with copies of this process's descriptors, and returns when it is ready:
+ * when it has written to the descriptor that it gets. */
+static pid_t start_child(void (*body)(int ready, int fd), int fd)
+{
+    int ready[2];
+    pid_t pid;
+    char c;
+
+    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        body(ready[1], fd);
+        pause();
+        _exit(0);
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void end_child(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void say_ready(int ready)
+{
+    if (write(ready, "x", 1) != 1)
+        _exit(1);
+}
+
+START_TEST(each_kind_of_address_is_found)
+{
+    static const int KINDS[][2] = { { AF_INET, AF_INET },
+                                    { AF_INET6, AF_INET6 },
+                                    { AF_INET6, AF_INET } };
+    struct wanted w;
+    int pair[2];
+
+    load(_i);
+    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
+        connect_pair(KINDS[i][0], KINDS[i][1], pair);
+        w = name_socket(pair[0]);
+        check_held_by(&w, _i, getpid());
+        close(pair[0]);
+        close(pair[1]);
+    }
+}
+END_TEST
+
+static void hold(int ready, int fd)
+{
+    (void)fd;
+    say_ready(ready);
+}
+
+START_TEST(each_process_is_found_once)
+{
+    struct wanted w;
+    uint32_t first;
+    int pair[2];
+    pid_t child;
+
+    load(_i);
+    connect_pair(AF_INET, AF_INET, pair);
+    w = name_socket(pair[0]);
+    child = start_child(hold, -1);
+    dup(pair[0]);
+    ck_assert_uint_eq(find_one(&w, _i, &first), 2);
+    close(pair[0]); /* the copy stays */
+    ck_assert_uint_eq(find_one(&w, _i, &first), 2);
+    end_child(child);
+    check_held_by(&w, _i, getpid());
+    close(pair[1]);
+}
+END_TEST
+
+struct owner {
+    int fd, ready;
+};
+
+/* Takes a table of its own, which alone keeps the socket. */
+static void *keep_alone(void *arg)
+{
+    struct owner *o = arg;
+
+    if (unshare(CLONE_FILES) < 0)
+        _exit(2);
+    say_ready(o->ready);
+    pause();
+    return NULL;
+}
+
+static void hold_in_thread(int ready, int fd)
+{
+    static struct owner o;
+    int started[2];
+    pthread_t thread;
+    char c;
+
+    if (pipe(started) < 0)
+        _exit(3);
+    o = (struct owner){ fd, started[1] };
+    pthread_create(&thread, NULL, keep_alone, &o);
+    if (read(started[0], &c, 1) != 1)
+        _exit(4);
+    close(fd);
+    say_ready(ready);
+}
+
+START_TEST(a_thread_with_its_own_table_is_found)
+{
+    struct wanted w;
+    int pair[2];
+    pid_t child;
+
+    load(_i);
+    connect_pair(AF_INET, AF_INET, pair);
+    w = name_socket(pair[0]);
+    child = start_child(hold_in_thread, pair[0]);
+    close(pair[0]);
+    check_held_by(&w, _i, child);
+    end_child(child);
+    close(pair[1]);
+}
+END_TEST
+
+static void *say_and_stay(void *arg)
+{
+    struct owner *o = arg;
+    char path[64], text[64] = "";
+
+    /* until the first thread is a zombie */
+    snprintf(path, sizeof(path), "/proc/self/task/%d/status", getpid());
+    while (!strstr(text, "\tZ")) {
+        char all[512] = "";
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+        if (read(fd, all, sizeof(all) - 1) > 0 && strstr(all, "State:"))
+            memcpy(text, strstr(all, "State:"), sizeof(text) - 1);
+        close(fd);
+    }
+    say_ready(o->ready);
+    pause();
+    return NULL;
+}
+
+static void hold_without_first_thread(int ready, int fd)
+{
+    static struct owner o;
+    pthread_t thread;
+
+    o = (struct owner){ fd, ready };
+    pthread_create(&thread, NULL, say_and_stay, &o);
+    syscall(SYS_exit, 0);
+}
+
+START_TEST(a_process_without_its_first_thread_is_found)
+{
+    struct wanted w;
+    int pair[2];
+    pid_t child;
+
+    load(_i);
+    connect_pair(AF_INET, AF_INET, pair);
+    w = name_socket(pair[0]);
+    child = start_child(hold_without_first_thread, pair[0]);
+    close(pair[0]);
+    check_held_by(&w, _i, child);
+    end_child(child);
+    close(pair[1]);
+}
+END_TEST
+
+START_TEST(processes_that_share_a_table_are_found)
+{
+    struct wanted w;
+    uint32_t first;
+    int pair[2];
+    pid_t child;
+
+    load(_i);
+    connect_pair(AF_INET, AF_INET, pair);
+    w = name_socket(pair[0]);
+    child = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pause();
+        _exit(0);
+    }
+    ck_assert_uint_eq(find_one(&w, _i, &first), 2);
+    end_child(child);
+    check_held_by(&w, _i, getpid());
+    close(pair[0]);
+    close(pair[1]);
+}
+END_TEST
+
+static void allow_many(void)
+{
+    struct rlimit limit;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert_uint_gt(limit.rlim_cur, HIGH);
+}
+
+static void hold_high(int ready, int fd)
+{
+    if (dup2(fd, HIGH) != HIGH)
+        _exit(2);
+    close(fd);
+    say_ready(ready);
+}
+
+static void hold_as_last_of_many(int ready, int fd)
+{
+    int last = dup(ready);
+
+    for (int i = 0; i < MANY && last >= 0; i++)
+        last = dup(ready);
+    last = last < 0 ? HIGH : last;
+    if (dup2(fd, last) != last)
+        _exit(2);
+    close(fd);
+    say_ready(ready);
+}
+
+START_TEST(a_high_descriptor_is_found)
+{
+    static void (*const KINDS[])(int, int) = { hold_high, hold_as_last_of_many };
+    struct wanted w;
+    int pair[2];
+    pid_t child;
+
+    load(_i);
+    allow_many();
+    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
+        connect_pair(AF_INET, AF_INET, pair);
+        w = name_socket(pair[0]);
+        child = start_child(KINDS[i], pair[0]);
+        close(pair[0]);
+        check_held_by(&w, _i, child);
+        end_child(child);
+        close(pair[1]);
+    }
+}
+END_TEST
+
+START_TEST(many_sockets_are_found_at_once)
+{
+    struct wanted w[PAIRS_MAX];
+    uint32_t pids[HOLDERS_OF_SOCKET];
+    int pairs[PAIRS_MAX][2];
+
+    load(_i);
+    for (size_t i = 0; i < PAIRS_MAX; i++) {
+        connect_pair(AF_INET, AF_INET, pairs[i]);
+        w[i] = name_socket(pairs[i][0]);
+    }
+    find(w, PAIRS_MAX);
+    for (size_t i = 0; i < PAIRS_MAX; i++) {
+        ck_assert_uint_eq(holders_of(h, i, pids), 1);
+        ck_assert_uint_eq(pids[0], (uint32_t)getpid());
+        close(pairs[i][0]);
+        close(pairs[i][1]);
+    }
+}
+END_TEST
+
+/* What the fast walk cannot find, the iterator finds. */
+START_TEST(unknown_or_wrong_ends_only_cost_time)
+{
+    struct wanted right, wrong;
+    uint32_t first;
+    int a[2], b[2];
+
+    load(_i);
+    connect_pair(AF_INET, AF_INET, a);
+    connect_pair(AF_INET, AF_INET, b);
+    right = name_socket(a[0]);
+    wrong = right;
+    wrong.ends = (struct holders_ends){ 0 };
+    ck_assert_uint_eq(find_one(&wrong, ITERATOR, &first), 1);
+    wrong.ends = name_socket(b[0]).ends;
+    close(b[0]); /* no wrong socket's holders are returned, either: nobody has this one */
+    ck_assert_uint_eq(find_one(&wrong, ITERATOR, &first), 1);
+    wrong.ends = name_socket(a[1]).ends;
+    ck_assert_uint_eq(find_one(&wrong, ITERATOR, &first), 1);
+    ck_assert_uint_eq(first, (uint32_t)getpid());
+    wrong = right;
+    wrong.key += UINT64_C(1) << 40;
+    ck_assert_uint_eq(find_one(&wrong, ITERATOR, &first), 0);
+    close(a[0]);
+    ck_assert_uint_eq(find_one(&right, ITERATOR, &first), 0);
+    close(a[1]);
+    close(b[1]);
+}
+END_TEST
+
+/* Each process of the chain starts the next one and ends. */
+static void run_chain(int ready, int fd)
+{
+    (void)fd;
+    signal(SIGCHLD, SIG_IGN);
+    say_ready(ready);
+    for (;;) {
+        pid_t pid = fork();
+
+        if (pid > 0)
+            _exit(0);
+        if (write(ready, "x", 1) < 0) /* the test has closed the other end */
+            _exit(0);
+    }
+}
+
+START_TEST(a_chain_of_processes_does_not_escape)
+{
+    struct wanted w;
+    uint32_t pids[HOLDERS_OF_SOCKET];
+    int pair[2], ready[2];
+    size_t fast = 0;
+    char c;
+
+    load(_i);
+    connect_pair(AF_INET, AF_INET, pair);
+    w = name_socket(pair[0]);
+    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+    if (fork() == 0) {
+        close(ready[0]);
+        signal(SIGPIPE, SIG_IGN);
+        run_chain(ready[1], pair[0]);
+        _exit(0);
+    }
+    close(ready[1]);
+    close(pair[0]);
+    ck_assert_int_eq(read(ready[0], &c, 1), 1);
+    for (size_t i = 0; i < CHAIN_LOOKS; i++) {
+        find(&w, 1);
+        fast += holders_were_fast(h);
+        ck_assert_msg(!holders_were_fast(h) || holders_of(h, 0, pids) > 0, "look %zu", i);
+    }
+    ck_assert_uint_gt(fast, 0);
+    close(ready[0]);
+    close(pair[1]);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("holders");
+
+    if (geteuid() != 0) {
+        fprintf(stderr, "skipped: needs root\n");
+        return 77;
+    }
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, each_kind_of_address_is_found, 0, ARRAY_SIZE(WAYS));
+    tcase_add_loop_test(tc, each_process_is_found_once, 0, ARRAY_SIZE(WAYS));
+    tcase_add_loop_test(tc, a_thread_with_its_own_table_is_found, 0, ARRAY_SIZE(WAYS));
+    tcase_add_loop_test(tc, a_process_without_its_first_thread_is_found, 0, ARRAY_SIZE(WAYS));
+    tcase_add_loop_test(tc, processes_that_share_a_table_are_found, 0, ARRAY_SIZE(WAYS));
+    tcase_add_loop_test(tc, a_high_descriptor_is_found, 0, ARRAY_SIZE(WAYS));
+    tcase_add_loop_test(tc, many_sockets_are_found_at_once, 0, ARRAY_SIZE(WAYS));
+    tcase_add_loop_test(tc, unknown_or_wrong_ends_only_cost_time, 0, ITERATOR);
+    tcase_add_loop_test(tc, a_chain_of_processes_does_not_escape, 0, ITERATOR);
+    return suite_run_case("holders", tc);
+}
