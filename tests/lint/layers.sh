@@ -91,7 +91,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         if (quote == "<" && !(to in may))
             next
         if (name ~ /\.skel\.h$/) {
-            if (file !~ /^sample\/(holders\.c|sampler[^\/]*(\.c|_impl\.h))$/)
+            if (file !~ /^sample\/((holders|tables)\.c|sampler[^\/]*(\.c|_impl\.h))$/)
                 complain("only the loaders of sample/ may include a BPF skeleton")
         } else if (to == "")
             complain("write folder/name.h; headers of daemon/ itself are for main.c")
