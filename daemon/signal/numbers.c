@@ -4,6 +4,8 @@
 #include "base/array.h"
 
 #define KNOWN_PART (2.0 / 3) /* part of a window that has to be known for a sum */
+/* A trend takes an event that was at most this many windows ago. */
+#define BEFORE_PART (4.0 / 3)
 #define TREND_POINTS_MIN 4
 #define ROOM_STEP 16
 
@@ -177,12 +179,28 @@ static bool counts(const struct number_point *p, enum number which, enum number 
     return !isnan(p->v[which]) && (only == NUMBERS || p->v[only] > 0);
 }
 
-/* Gets points of the last @window_s seconds, evenly thinned; the newest point is always among
- * them. */
+/* Returns how many of the newest points a trend over @window_s takes: those of the window. A value
+ * that an event sets holds until the next event. So the last event before the window counts, too,
+ * if a third of the window covers the time since then. */
+static size_t trend_within(const struct numbers *n, enum number which, enum number only,
+                           double window_s)
+{
+    size_t within = numbers_within(n, window_s),
+           most = only == NUMBERS ? within : numbers_within(n, window_s * BEFORE_PART);
+
+    for (size_t k = within + 1; k <= most; k++) {
+        if (counts(numbers_at(n, n->count - k), which, only))
+            return k;
+    }
+    return within;
+}
+
+/* Gets the points of a trend over @window_s seconds, evenly thinned; the newest point is always
+ * among them. */
 static size_t take_places(const struct numbers *n, enum number which, enum number only,
                           double window_s, struct place *ret)
 {
-    size_t within = numbers_within(n, window_s), all = 0, seen = 0, taken = 0, step;
+    size_t within = trend_within(n, which, only, window_s), all = 0, seen = 0, taken = 0, step;
 
     for (size_t k = within; k > 0; k--)
         all += counts(numbers_at(n, n->count - k), which, only);

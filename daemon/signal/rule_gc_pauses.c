@@ -32,16 +32,18 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     const struct numbers *n = v->numbers;
     double share = numbers_share(n, NUMBER_COLLECTION_NS, RULE_WINDOW_S);
     double count = numbers_sum(n, NUMBER_COLLECTIONS, RULE_WINDOW_S);
-    double ns = numbers_sum(n, NUMBER_COLLECTION_NS, RULE_WINDOW_S);
+    double pause_s =
+        numbers_sum(n, NUMBER_COLLECTION_NS, RULE_WINDOW_S) / fmax(count, 1) / (double)NSEC_PER_SEC;
+    char pauses[RULE_BYTES_TEXT];
 
     f->strength = share / SHARE_FIRES;
     f->value = share * 100;
     f->severity = rule_swaps(n) ? 1 : rule_cost(share); /* swapping is the cause */
     if (!(share > 0))
         return;
-    rule_say(f, "%.0f %% of the last %.0f s went to %.0f pauses for garbage collection of %.1f ms",
-             share * 100, RULE_WINDOW_S, count,
-             ns / fmax(count, 1) / (double)NSEC_PER_SEC * MS_PER_S);
+    rule_say(f, "%.0f %% of the last %.0f s went to %s for garbage collection of %.1f %s",
+             share * 100, RULE_WINDOW_S, rule_count(count, "pause", "pauses", pauses),
+             pause_s < 1 ? pause_s * MS_PER_S : pause_s, pause_s < 1 ? "ms" : "s");
     add_why(n, f);
     if (!rule_swaps(n))
         rule_heap_classes(v, "a sample of the heap is", f);
