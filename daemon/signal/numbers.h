@@ -76,7 +76,7 @@ struct trend {
 };
 
 /* Computes the trend of a value in the last @window_s seconds. @only: takes only points in which
- * this counter rose, and the last one before the window; NUMBERS: all points. Returns false if there
- * are fewer than four points, or if they cover less than two thirds of the window. */
+ * this counter rose, and the last one before the window; NUMBERS: all points. Returns false if
+ * there are fewer than four points, or if they cover less than two thirds of the window. */
 bool numbers_trend(const struct numbers *n, enum number which, enum number only, double window_s,
                    struct trend *ret);
