@@ -157,7 +157,7 @@ union broker_fields {
 #undef REQUEST
     struct target_fields target; /* for requests that begin with one */
     struct mapping_fields mapping;
-    uint8_t bytes[304];
+    uint8_t bytes[1504];
 };
 
 struct broker_request {

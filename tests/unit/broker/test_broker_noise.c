@@ -80,7 +80,7 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
     ck_assert_int_eq(ask(&holders, sizeof(holders), NULL).result, 0);
     fds_before = count_calm_fds();
     for (int i = 0; i < 10000; i++) {
-        uint64_t noise[64];
+        uint64_t noise[sizeof(struct broker_request) / sizeof(uint64_t)];
         struct broker_request q;
         size_t n = sizeof(q);
 

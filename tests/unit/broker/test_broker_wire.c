@@ -19,7 +19,7 @@ static const struct {
     { BROKER_KALLSYMS, AT(version), 2, -EBADMSG },
     { BROKER_KALLSYMS, AT(zero), 1, -EINVAL },
     { BROKER_KALLSYMS, AT(fields.kallsyms.zero), 1, -EINVAL },
-    { BROKER_KALLSYMS, AT(fields.bytes[303]), 1, -EINVAL },
+    { BROKER_KALLSYMS, AT(fields.bytes[1503]), 1, -EINVAL },
     { BROKER_MEM, AT(fields.mem.host_pid), 0, -EINVAL },
     { BROKER_MEM, AT(fields.mem.host_pid), UINT32_MAX, -EINVAL }, /* -1 */
     { BROKER_MEM, AT(fields.mem.host_pid), BROKER_PID_MAX + 1, -EINVAL },
