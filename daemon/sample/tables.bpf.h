@@ -112,6 +112,17 @@ static __always_inline int files_stay(void)
     return 1;
 }
 
+/* ---- where the run is ---- */
+
+struct {
+    __u64 first, process; /* struct task_struct *: the list's head, which is no process, and the
+                           * present one */
+    __u64 head, next;     /* struct list_head *: of its threads, and of the next thread */
+    __u64 table, owner;   /* the last one that was looked at of this process, and its thread */
+    __u64 kernels;        /* the one of the kernel's own threads, which is never freed */
+    __u32 ended;          /* 1: no step is to follow */
+} walk;
+
 /* ---- one table ---- */
 
 struct {
@@ -190,22 +201,18 @@ __noinline int look_at_table(__u64 table)
     look.bitmap = READ(now, struct fdtable, open_fds);
     if (look.size > BLOCKS * BLOCK)
         return 0;
-    for (__u32 i = 0; i < BLOCKS && i * BLOCK < look.size; i++)
+    for (__u32 i = 0; i < BLOCKS && i * BLOCK < look.size; i++) {
+        if (i && bpf_ktime_get_ns() > run.end_ns) {
+            walk.ended = 1;
+            return 0;
+        }
         look_at_block(i * BLOCK);
+    }
     return !look.failed && READ(table, struct files_struct, fdt) == now &&
            READ(look.task, struct task_struct, files) == table && !look.failed;
 }
 
 /* ---- all threads ---- */
-
-struct {
-    __u64 first, process; /* struct task_struct *: the list's head, which is no process, and the
-                           * present one */
-    __u64 head, next;     /* struct list_head *: of its threads, and of the next thread */
-    __u64 table;          /* the last one that was looked at of this process */
-    __u64 kernels;        /* the one of the kernel's own threads, which is never freed */
-    __u32 ended;          /* 1: no step is to follow */
-} walk;
 
 /* Adds the thread's process to the sockets that are in its table. */
 static __always_inline void add_found(void)
@@ -224,14 +231,19 @@ static __always_inline int look_at_thread(void)
 
         look.failed = 0;
         table = READ(look.task, struct task_struct, files);
-        /* it has ended, or shares a table: with another thread, or with all of the kernel */
-        if (!table || table == walk.table || table == walk.kernels)
+        /* it has ended, or shares a table: with all of the kernel, or with another thread */
+        if (!table || table == walk.kernels)
             return !look.failed;
+        if (table == walk.table && READ(walk.owner, struct task_struct, files) == table)
+            return !look.failed; /* a table that was freed may be another's by now */
         if (look_at_table(table)) {
             walk.table = table;
+            walk.owner = look.task;
             add_found();
             return 1;
         }
+        if (walk.ended)
+            return 0;
     }
     return 0;
 }
