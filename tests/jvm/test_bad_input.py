@@ -20,7 +20,7 @@ class BadInput(WithSpinningJvm):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemon = Daemon("--recorder-hz=0")
+        cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.stop)
         cls.machine = proc.Standstill()
         cls.machine.__enter__()

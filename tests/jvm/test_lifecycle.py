@@ -64,7 +64,7 @@ class Lifecycle(WithSpinningJvm, WithSpinAndDaemon):
     def test_each_process_killed(self):
         """kill -9 of each process: its supervisor restarts it, and flamed serves. A running capture fails with a reason, or its connection
         ends. No client hangs."""
-        with Daemon("--recorder-hz=0") as daemon:
+        with Daemon() as daemon:
             top = daemon.top()
             names = sorted(proc.exe(pid) for pid in proc.children(top))
             self.assertEqual(names, ["flamed", "flamed-broker"], "the worker and the broker are two processes")
@@ -122,7 +122,7 @@ class Lifecycle(WithSpinningJvm, WithSpinAndDaemon):
 
     def test_terminated_in_the_middle(self):
         """SIGTERM during captures: all processes end within seconds, and every client gets an answer or an end."""
-        with Daemon("--recorder-hz=0") as daemon:
+        with Daemon() as daemon:
             results = []
 
             def capture():
