@@ -200,9 +200,9 @@ static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, uint
 
         if (r == -EBADMSG) {
             r = rejoin(vm, h, at);
-            if (r == 0)
+            if (r == 0 && unused++ <= max)
                 continue;
-            return r == -ENOENT ? 0 : r;
+            return r == -ENOENT ? 0 : MIN(r, 0);
         }
         if (r < 0)
             return r;
