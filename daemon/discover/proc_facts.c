@@ -128,7 +128,9 @@ static void set_container(struct discover *d, struct image *im, struct span cgro
             memcpy(known.pod_uid, c.pod_uid, sizeof(known.pod_uid));
         c = known;
     } else if (r < 0) { /* read again after the quarantine */
-        c = (struct container){ 0 };
+        bool same = !c.id[0] && strcmp(c.pod_uid, im->p.container.pod_uid) == 0;
+
+        c = same ? im->p.container : (struct container){ 0 };
     }
     pod_cache_fill(d->pods, &c, now_ns);
     im->p.container = c;
