@@ -108,6 +108,7 @@ class Recorder(jvm.WithClasses):
         threads GC. They are read when flamed has at most a few samples left to handle: on a busy machine it may be a second behind."""
         end = time.monotonic() + 20
         while True:
+            daemon.get("/readyz") # after its answer, the engine takes all samples: at once, not by the time that the lines below take
             used, alone, in_gc = clock.now(), proc.cpu_seconds(clock.pid), sum(one.now() for one in gc)
             lines = [line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line[0] != "#"]
             numbers = {name: float(value) for name, value in lines}
