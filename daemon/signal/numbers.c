@@ -179,15 +179,35 @@ static bool counts(const struct number_point *p, enum number which, enum number 
     return !isnan(p->v[which]) && (only == NUMBERS || p->v[only] > 0);
 }
 
+/* Returns the seconds from the first to the last of the newest @within points that count. */
+static double counted_seconds(const struct numbers *n, enum number which, enum number only,
+                              size_t within)
+{
+    uint64_t first_ns = 0, last_ns = 0;
+
+    for (size_t k = within; k > 0; k--) {
+        const struct number_point *p = numbers_at(n, n->count - k);
+
+        if (!counts(p, which, only))
+            continue;
+        first_ns = first_ns ? first_ns : p->at_ns;
+        last_ns = p->at_ns;
+    }
+    return (double)(last_ns - first_ns) / (double)NSEC_PER_SEC;
+}
+
 /* Returns how many of the newest points a trend over @window_s takes: those of the window. A value
  * that an event sets holds until the next event. So the last event before the window counts, too,
- * if a third of the window covers the time since then. */
+ * if it is not far from the window, and later events cover a part of it. Without such a part, the
+ * rise may be much younger than the window. */
 static size_t trend_within(const struct numbers *n, enum number which, enum number only,
                            double window_s)
 {
-    size_t within = numbers_within(n, window_s),
-           most = only == NUMBERS ? within : numbers_within(n, window_s * BEFORE_PART);
+    size_t within = numbers_within(n, window_s), most;
 
+    if (only == NUMBERS || counted_seconds(n, which, only, within) < (BEFORE_PART - 1) * window_s)
+        return within;
+    most = numbers_within(n, window_s * BEFORE_PART);
     for (size_t k = within + 1; k <= most; k++) {
         if (counts(numbers_at(n, n->count - k), which, only))
             return k;
