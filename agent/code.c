@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes compiled code: its address, and its methods at each pc. */
+/* Writes compiled code: its address, and its methods at each pc. Others may change the file at any
+ * time, so no number that was written there is read again. */
 #include "agent/session.h"
 
 #define PCS_MAX 65536 /* pcs of one piece of code */
@@ -59,14 +60,15 @@ void write_load(jvmti_env *env, jvmti_id method, const char *code, int32_t code_
         const struct jvmti_pc *from = &in->pcs[i];
         struct stream_pc *pc = (struct stream_pc *)p;
         struct stream_frame *f = (struct stream_frame *)(pc + 1);
+        const uint32_t frames = frames_of(from);
 
         pc->offset = (uint32_t)((const char *)from->pc - code);
-        pc->frame_count = frames_of(from);
-        for (uint32_t k = 0; k < pc->frame_count; k++) {
+        pc->frame_count = frames;
+        for (uint32_t k = 0; k < frames; k++) {
             f[k].method = known(from->methods[k]);
             f[k].bci = from->bcis[k];
         }
-        p = (char *)(f + pc->frame_count);
+        p = (char *)(f + frames);
     }
     commit(bytes);
     session.loads++;

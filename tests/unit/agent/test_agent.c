@@ -8,8 +8,10 @@
 #include "base/macros.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -123,6 +125,59 @@ START_TEST(a_full_table_costs_little)
 }
 END_TEST
 
+/* ---- a flamed that changes what the agent has just written ---- */
+
+#define FRAMES_ASKED 1000 /* far beyond the record */
+
+static struct stream_header *attacked;
+static int32_t *bcis; /* a page that cannot be read until attack() */
+
+static struct stream_pc *first_pc(uint64_t head)
+{
+    char *record = (char *)attacked + STREAM_RING_AT + head;
+
+    return (struct stream_pc *)(record + sizeof(struct stream_load));
+}
+
+/* Runs while the agent writes the first frame: it is about to read the frame's bci. */
+static void attack(int signal)
+{
+    (void)signal;
+    first_pc(attacked->head)->frame_count = FRAMES_ASKED;
+    mprotect(bcis, PAGE, PROT_READ | PROT_WRITE);
+}
+
+/* The agent once took the number of frames from the memory that it shares with flamed, and wrote
+ * frames up to the end of its mapping and beyond it. */
+START_TEST(a_false_frame_count_moves_nothing)
+{
+    static const jvmti_id METHODS[FRAMES_ASKED] = { (jvmti_id)0x10, (jvmti_id)0x20 };
+    struct jvmti_pc pcs[] = { { (void *)0x1008, 1, METHODS, NULL },
+                              { (void *)0x1010, 2, METHODS, NULL } };
+    const struct jvmti_inline in = { .header = { JVMTI_CMLR_INLINE, 1, 0, NULL },
+                                     .pc_count = ARRAY_SIZE(pcs),
+                                     .pcs = pcs };
+    const struct stream_pc *second;
+    const char *end;
+
+    attacked = attach();
+    bcis = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(bcis, MAP_FAILED);
+    memset(bcis, 0x7f, PAGE);
+    pcs[0].bcis = pcs[1].bcis = bcis;
+    mprotect(bcis, PAGE, PROT_NONE);
+    signal(SIGSEGV, attack);
+    on_load((jvmti_env *)&environment, (jvmti_id)0x10, 64, (void *)0x1000, 0, NULL, &in);
+    end = (const char *)attacked + STREAM_RING_AT + attacked->head;
+    second = (const struct stream_pc *)(end - 2 * sizeof(struct stream_frame)) - 1;
+    ck_assert_uint_eq(second->offset, 0x10);
+    ck_assert_uint_eq(second->frame_count, 2);
+    ck_assert_uint_eq((second - 2)->frame_count, FRAMES_ASKED); /* the attack came in time */
+    for (size_t i = 0; i < FRAMES_ASKED * sizeof(struct stream_frame); i++)
+        ck_assert_msg(end[i] == 0, "byte %zu behind the record was written", i);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("agent");
@@ -130,5 +185,6 @@ int main(void)
     tcase_set_timeout(tc, 20);
     tcase_add_test(tc, a_false_head_moves_nothing);
     tcase_add_test(tc, a_full_table_costs_little);
+    tcase_add_test(tc, a_false_frame_count_moves_nothing);
     return suite_run_case("agent", tc);
 }
