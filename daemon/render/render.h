@@ -59,6 +59,7 @@ struct render_format {
     bool owners;      /* wants a view with view_opts.owners */
     bool kinds;       /* wants a view with view_opts.kinds */
     bool requests;    /* with spans=1 needs view_opts.requests */
+    bool contexts;    /* shows nothing without requests */
     bool every_event; /* the format holds all events: wants view_opts.every_event */
     bool waits;       /* wants view_opts.waits */
     bool words;       /* wants render_opts.words */

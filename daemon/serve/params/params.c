@@ -286,6 +286,8 @@ bool params_want_context(const struct params *p)
             p->view.by[i] == VIEW_BY_SPAN)
             return true;
     }
+    if (p->picture.format && p->picture.format->contexts)
+        return true;
     return p->given & (PARAM_BIT(PARAM_OPERATION) | PARAM_BIT(PARAM_TRACE) | PARAM_BIT(PARAM_SPAN) |
                        PARAM_BIT(PARAM_SPANS));
 }

@@ -121,6 +121,12 @@ START_TEST(groups_by_requests)
     ck_assert_int_eq(p.view.by[0], VIEW_BY_TRACE);
     ck_assert(!p.view.trace_high && p.view.trace_low == UINT64_C(0xa3ce929d0e0e4736));
     params_deinit(&p);
+    ck_assert_int_eq(parse("format=json", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert(!params_want_context(&p));
+    params_deinit(&p);
+    ck_assert_int_eq(parse("format=requests", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert(params_want_context(&p)); /* the format is empty without them */
+    params_deinit(&p);
 }
 END_TEST
 
