@@ -204,45 +204,9 @@ START_TEST(shares_names_and_keeps_to_its_size)
 }
 END_TEST
 
-/* A user who fills the store drops his own captures, not older ones of other users. */
-START_TEST(one_scope_fills_the_store_at_its_own_cost)
-{
-    struct store *s = open_store(200 << 10, 0);
-    struct profile *whole = make_scoped("whole", 10 * NSEC_PER_SEC, 300, "work", ""),
-                   *other = make_scoped("other", 11 * NSEC_PER_SEC, 300, "work", "user 2"),
-                   *got = NULL;
-    struct store_stats stats;
-    char id[STORE_ID_BYTES];
-
-    ck_assert_int_eq(store_put(s, whole, NULL, 0, NULL), 0);
-    ck_assert_int_eq(store_put(s, other, NULL, 0, NULL), 0);
-    for (unsigned i = 0; i < 600; i++) {
-        struct profile *p;
-
-        snprintf(id, sizeof(id), "id%u", i);
-        p = make_scoped(id, (1000 + i) * NSEC_PER_SEC, 300, "work", "user 1");
-        ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
-        profile_unref(p);
-        ck_assert_int_eq(store_retain(s, (1000 + i) * NSEC_PER_SEC, NULL), 0);
-    }
-    store_stats(s, &stats);
-    ck_assert_uint_gt(stats.dropped_by_size, 0);
-    ck_assert_int_eq(store_get(s, "whole", &got, NULL), 0);
-    profile_unref(got);
-    ck_assert_int_eq(store_get(s, "other", &got, NULL), 0);
-    profile_unref(got);
-    ck_assert_int_eq(store_get(s, "id0", &got, NULL), STORE_NOT_FOUND);
-    ck_assert_int_eq(store_get(s, "id599", &got, NULL), 0);
-    profile_unref(got);
-    profile_unref(whole);
-    profile_unref(other);
-    store_close(s);
-}
-END_TEST
-
-/* Twelve users, each with less than the share of one. They drop neither captures of viewers of the
- * whole node, nor those of another user. */
-START_TEST(many_scopes_leave_a_reserve)
+/* Puts 600 captures, of USERS in turn from "user 1" on, into a full store. It must keep an older
+ * capture of a viewer of the whole node, and one of another user. */
+static void check_kept_beside(unsigned users)
 {
     struct store *s = open_store(200 << 10, 0);
     struct profile *whole = make_scoped("whole", 10 * NSEC_PER_SEC, 300, "work", ""),
@@ -257,7 +221,7 @@ START_TEST(many_scopes_leave_a_reserve)
         struct profile *p;
 
         snprintf(id, sizeof(id), "id%u", i);
-        snprintf(scope, sizeof(scope), "user %u", 1 + i % 12);
+        snprintf(scope, sizeof(scope), "user %u", 1 + i % users);
         p = make_scoped(id, (1000 + i) * NSEC_PER_SEC, 300, "work", scope);
         ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
         profile_unref(p);
@@ -275,6 +239,20 @@ START_TEST(many_scopes_leave_a_reserve)
     profile_unref(whole);
     profile_unref(other);
     store_close(s);
+}
+
+/* A user who fills the store drops his own captures, not older ones of other users. */
+START_TEST(one_scope_fills_the_store_at_its_own_cost)
+{
+    check_kept_beside(1);
+}
+END_TEST
+
+/* Twelve users, each with less than the share of one. They drop neither captures of viewers of the
+ * whole node, nor those of another user. */
+START_TEST(many_scopes_leave_a_reserve)
+{
+    check_kept_beside(12);
 }
 END_TEST
 
