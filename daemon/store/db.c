@@ -2,9 +2,12 @@
 /* SQLite statements, and SQLite's errors as sentences. */
 #include "store/store_impl.h"
 
-int store_failed(struct store *s, struct error *err, const char *what)
+/* Does as store_failed() for error @code of SQLite, which says @text. @closed: the connection that
+ * failed is in use no more, so the store has no problem. */
+static int failed(struct store *s, int code, const char *text, bool closed, struct error *err,
+                  const char *what)
 {
-    int code = sqlite3_extended_errcode(s->db), primary = code & 0xff, r = -EIO;
+    int primary = code & 0xff, r = -EIO;
     const char *remedy = NULL;
 
     /* SQLITE_IOERR_SHMSIZE: SQLite found no room for the index of its log. */
@@ -17,19 +20,35 @@ int store_failed(struct store *s, struct error *err, const char *what)
     } else if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
         r = -EBADMSG;
         remedy = "move the file away, and those beside it: flamed begins a new one by itself";
-        s->writable = false; /* so a later write opens the file again */
+        if (!closed)
+            s->writable = false; /* so a later write opens the file again */
     } else if (primary == SQLITE_NOMEM) {
         r = -ENOMEM;
     } else if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) {
         r = -EBUSY;
         remedy = "end the other program that has the file open";
     }
-    error_set(err, r, "%s: %s (%s)", what, sqlite3_errmsg(s->db), s->path);
+    error_set(err, r, "%s: %s (%s)", what, text, s->path);
     if (remedy)
         error_remedy(err, "%s", remedy);
-    snprintf(s->problem, sizeof(s->problem), "%s: %.80s; %s", what, sqlite3_errmsg(s->db),
-             remedy ? remedy : "flamed tries again by itself");
+    if (!closed)
+        snprintf(s->problem, sizeof(s->problem), "%s: %.80s; %s", what, text,
+                 remedy ? remedy : "flamed tries again by itself");
     return r;
+}
+
+int store_failed(struct store *s, struct error *err, const char *what)
+{
+    return failed(s, sqlite3_extended_errcode(s->db), sqlite3_errmsg(s->db), /* closed= */ false,
+                  err, what);
+}
+
+int store_step_failed(struct store *s, sqlite3_stmt *stmt, int step, struct error *err,
+                      const char *what)
+{
+    if (sqlite3_db_handle(stmt) == s->db)
+        return store_failed(s, err, what);
+    return failed(s, step, sqlite3_errstr(step), /* closed= */ true, err, what);
 }
 
 int store_prepare(struct store *s, const char *sql, sqlite3_stmt **ret, struct error *err)

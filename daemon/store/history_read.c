@@ -339,7 +339,7 @@ static int reader_body(struct reader *rd, const struct part_row *row, sqlite3_st
 static int reader_row(struct reader *rd, const struct part_row *row, sqlite3_stmt *stmt,
                       struct error *err)
 {
-    int r = 0;
+    int r = 0, step;
 
     if (row->epoch != rd->epoch || rd->tally.rows.count > READ_TALLY_ROWS)
         r = reader_flush(rd, err);
@@ -347,14 +347,15 @@ static int reader_row(struct reader *rd, const struct part_row *row, sqlite3_stm
     if (r)
         return r;
     store_bind(stmt, VALUE(row->n));
-    switch (sqlite3_step(stmt)) {
+    step = sqlite3_step(stmt);
+    switch (step) {
     case SQLITE_ROW:
         r = reader_body(rd, row, stmt);
         break;
     case SQLITE_DONE: /* the row was dropped since the plan was made */
         break;
     default:
-        r = store_failed(rd->plan->h->store, err, "cannot read the history");
+        r = store_step_failed(rd->plan->h->store, stmt, step, err, "cannot read the history");
     }
     sqlite3_reset(stmt);
     return r;

@@ -3,6 +3,8 @@
  * that runs on has another exec number in the next one. */
 #include "history_fixture.h"
 
+#include "store/history_impl.h"
+
 static const struct history_query ALL = { .to_ns = UINT64_MAX };
 
 /* Puts an image in minute number @minute. */
@@ -205,6 +207,47 @@ START_TEST(test_samples_are_of_one_process)
 }
 END_TEST
 
+static int stop(void *cookie)
+{
+    (void)cookie;
+    return 1;
+}
+
+/* The file is opened again while a reader is in its callback, and its old connection then fails. */
+static int open_again(void *cookie, struct profile *p)
+{
+    struct store *s = ((struct history *)cookie)->store;
+
+    (void)p;
+    sqlite3_progress_handler(s->db, 1, stop, NULL);
+    store_enter_patiently(s);
+    s->writable = false;
+    s->reopened_ns = 0; /* as if 10 s had passed */
+    ck_assert_int_eq(store_writable(s, NULL), 0);
+    store_leave(s);
+    return 0;
+}
+
+/* The sentence is that of the error, and no problem of the new connection. */
+START_TEST(test_a_reader_of_an_old_connection_fails)
+{
+    static const struct made_jvm shop = { 42, 1000, "shop", "work", 40, NULL };
+    struct history_query q = { .from_ns = T0, .to_ns = T0 + 4 * DAY_NS };
+    struct history *h = open_history(1 << 30, 8 * 86400);
+    struct history_reach reach;
+    struct error err = ERROR_NULL;
+    char problem[256];
+
+    for (int day = 0; day < 3; day += 2) /* each with a dictionary, and so a callback, of its own */
+        ck_assert_int_eq(put_minute(h, T0 + day * DAY_NS, &shop, 1), 0);
+    ck_assert_int_lt(history_read(h, &q, open_again, h, &reach, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.msg, "interrupted"));
+    history_problem(h, problem, sizeof(problem));
+    ck_assert_str_eq(problem, "");
+    history_close(h);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("history_restarts");
@@ -214,5 +257,6 @@ int main(void)
     tcase_add_test(tc, test_dropped_rows_do_not_split_a_new_jvm);
     tcase_add_test(tc, test_poor_samples_do_not_split_a_jvm);
     tcase_add_loop_test(tc, test_samples_are_of_one_process, 0, 2);
+    tcase_add_test(tc, test_a_reader_of_an_old_connection_fails);
     return run_store_tests("history_restarts", tc);
 }
