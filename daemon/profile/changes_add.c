@@ -32,6 +32,10 @@ static const char *const INTERRUPTS[] = {
     "do_notify_resume",
 };
 
+/* Upkeep for the scheduler, which comes with its ticks, as task work of the interrupted thread. */
+static const char *const UPKEEP[] = { "task_numa_work", "task_mm_cid_work",
+                                      "throttle_cfs_rq_work" };
+
 /* What of that a thread caused itself: freeing the files that it closed, and its signals. */
 static const char *const OWN_WORK[] = { "task_work_run", "arch_do_signal", "do_signal",
                                         "get_signal" };
@@ -54,7 +58,8 @@ static bool is_interrupt(struct adding *a, const struct view_row *row)
 
         if (f->kind != FRAME_KERNEL)
             continue;
-        if (starts_with_any(name, INTERRUPTS, ARRAY_SIZE(INTERRUPTS)))
+        if (starts_with_any(name, INTERRUPTS, ARRAY_SIZE(INTERRUPTS)) ||
+            starts_with_any(name, UPKEEP, ARRAY_SIZE(UPKEEP)))
             *known = YES;
         else if (starts_with_any(name, OWN_WORK, ARRAY_SIZE(OWN_WORK)))
             *known = NO;

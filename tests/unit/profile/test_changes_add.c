@@ -24,9 +24,9 @@ static double value_of(const struct change_set *s, enum change_kind kind, const 
     return -1;
 }
 
-/* Samples within interrupts, and of a thread that another one replaced, are of no function. Those
- * of system calls and page faults are, also what the thread caused itself on its way out of them.
- */
+/* Samples within interrupts, of the scheduler's upkeep, and of a thread that another one replaced
+ * are of no function. Those of system calls and page faults are, also what the thread caused itself
+ * on its way out of them. */
 START_TEST(interrupts_are_not_of_the_service)
 {
     struct profile meta = { .event_count = 1,
@@ -62,6 +62,10 @@ START_TEST(interrupts_are_not_of_the_service)
     recorded_sample((uint32_t[]){ kernel("handle_softirqs"), kernel("asm_sysvec_apic_timer"),
                                   kernel("task_work_run"), kernel("exit_to_user_mode_loop"), run },
                     5, 8000, CATEGORY_KERNEL);
+    recorded_sample((uint32_t[]){ kernel("change_protection"), kernel("task_numa_work"),
+                                  kernel("task_work_run"), kernel("irqentry_exit_to_user_mode"),
+                                  run },
+                    5, 16000, CATEGORY_KERNEL);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
     ck_assert_int_eq(change_set_init(&set, &steps), 0);
@@ -75,8 +79,9 @@ START_TEST(interrupts_are_not_of_the_service)
     ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "tcp_close"), 40);
     ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "copy_fpstate_to_sigframe"), 500);
     ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "handle_softirqs"), -1);
+    ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "change_protection"), -1);
     ck_assert_double_eq(value_of(&set, CHANGE_CATEGORY, "kernel"), 563);
-    ck_assert_double_eq(set.whole[CHANGE_LOCK][0], 15663 * PERIOD_NS); /* its thread was busy */
+    ck_assert_double_eq(set.whole[CHANGE_LOCK][0], 31663 * PERIOD_NS); /* its thread was busy */
     change_set_deinit(&set);
     view_free(v);
     profile_unref(p);
