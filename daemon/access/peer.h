@@ -26,10 +26,9 @@ struct peer_socket {
     bool told; /* false: the kernel cannot report the socket, and all other fields are void */
     bool open; /* a program holds the socket; else the numbers are void */
     uint32_t uid;
-    uint64_t inode;  /* the kernel reuses a number after 2^32 sockets */
-    uint64_t cookie; /* unique to the socket; 0: unknown */
-    uint64_t cgroup; /* id in cgroup v2; 0: unknown */
-    struct socket_ends ends;
+    uint64_t inode;      /* the kernel reuses a number after 2^32 sockets */
+    uint64_t cookie;     /* unique to the socket; 0: unknown */
+    uint64_t cgroup;     /* id in cgroup v2; 0: unknown */
     const char *problem; /* literal: why the socket is not open */
 };
 
@@ -68,9 +67,9 @@ void peers_distrust_own(struct peers *s);
 /* Returns the folder that must stay readable in the sandbox, borrowed; -1: none. */
 int peers_cgroup_fd(const struct peers *s);
 
-/* Finds the processes that hold the sockets @asked, like api_backend.socket_holders. */
-typedef int (*peer_holders_fn)(void *ctx, const struct socket_asked *asked, size_t n,
-                               uint64_t net_ns, struct socket_holding *ret);
+/* Finds the processes that hold the sockets @keys, like api_backend.socket_holders. */
+typedef int (*peer_holders_fn)(void *ctx, const uint64_t *keys, size_t n, uint64_t net_ns,
+                               struct socket_holding *ret);
 /* Sets the function that finds socket holders. Call it before the first connection. */
 void peers_ask_holders(struct peers *s, peer_holders_fn fn, void *ctx);
 

@@ -115,7 +115,7 @@ static void ask_sockets(struct peers *s, const struct peer_connection *list, siz
 static int ask_some_holders(struct peers *s, size_t n, struct look *l, bool after, bool cookies)
 {
     size_t index[SOCKETS_ASKED_MAX], count = 0;
-    struct socket_asked asked[SOCKETS_ASKED_MAX];
+    uint64_t keys[SOCKETS_ASKED_MAX];
     int r;
 
     for (size_t i = 0; i < n; i++) {
@@ -123,13 +123,12 @@ static int ask_some_holders(struct peers *s, size_t n, struct look *l, bool afte
 
         if (!socket->open || !socket->inode || !socket->cookie == cookies)
             continue;
-        asked[count] = (struct socket_asked){ .key = cookies ? socket->cookie : socket->inode,
-                                              .ends = socket->ends };
+        keys[count] = cookies ? socket->cookie : socket->inode;
         index[count++] = i;
     }
     if (!count)
         return 0;
-    r = s->holders ? s->holders(s->holders_ctx, asked, count, cookies ? 0 : s->net_ns, l->held)
+    r = s->holders ? s->holders(s->holders_ctx, keys, count, cookies ? 0 : s->net_ns, l->held)
                    : -EOPNOTSUPP;
     for (size_t i = 0; i < count; i++) {
         struct peer_facts *f = &l->facts[index[i]];

@@ -198,17 +198,6 @@ static bool netlink_tells(struct peers *s, const struct inet_diag_req_v2 *q)
     return ask_netlink(s, &ours, &ignored) >= 0;
 }
 
-static struct socket_ends ends_of(const struct inet_diag_req_v2 *q)
-{
-    struct socket_ends ends = { .family = q->sdiag_family,
-                                .port = q->id.idiag_sport,
-                                .other_port = q->id.idiag_dport };
-
-    memcpy(ends.address, q->id.idiag_src, sizeof(ends.address));
-    memcpy(ends.other_address, q->id.idiag_dst, sizeof(ends.other_address));
-    return ends;
-}
-
 void peer_ask_socket(struct peers *s, struct peer_text *t, int fd,
                      const struct sockaddr_storage *address, struct peer_socket *ret)
 {
@@ -229,6 +218,5 @@ void peer_ask_socket(struct peers *s, struct peer_text *t, int fd,
         r = peer_ask_text(s, t, &q, ret);
     }
     ret->open = r > 0;
-    ret->ends = ends_of(&q);
     ret->problem = r > 0 ? NULL : r == 0 ? NOT_OPEN : NOT_FOUND;
 }

@@ -221,12 +221,12 @@ static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret,
 }
 
 /* Asks the broker directly, because the engine is not needed to find the owner of a connection. */
-static int backend_socket_holders(void *ctx, const struct socket_asked *asked, size_t n,
-                                  uint64_t net_ns, struct socket_holding *ret)
+static int backend_socket_holders(void *ctx, const uint64_t *keys, size_t n, uint64_t net_ns,
+                                  struct socket_holding *ret)
 {
     const struct api *api = ctx;
 
-    return broker_socket_holders(api->engine.broker, asked, n, net_ns, ret, NULL);
+    return broker_socket_holders(api->engine.broker, keys, n, net_ns, ret, NULL);
 }
 
 static void backend_fill(struct api *api)

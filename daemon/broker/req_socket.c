@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "broker/server.h"
 
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #define HOLDERS_NS (200 * NSEC_PER_MSEC)         /* limit of one walk over all processes */
@@ -85,27 +84,6 @@ static uint32_t pack_holder(const struct server *s, uint32_t number)
     return flags << BROKER_HOLDER_BITS | pid;
 }
 
-/* Packs both ends as the kernel looks a socket up: by the packets that it receives. */
-static struct holders_ends pack_ends(const struct socket_ends *e)
-{
-    struct holders_ends ends = { 0 };
-
-    if (e->family == AF_INET) {
-        ends.bytes = sizeof(ends.tuple.ipv4);
-        ends.tuple.ipv4.saddr = e->other_address[0];
-        ends.tuple.ipv4.daddr = e->address[0];
-        ends.tuple.ipv4.sport = e->other_port;
-        ends.tuple.ipv4.dport = e->port;
-    } else if (e->family == AF_INET6) {
-        ends.bytes = sizeof(ends.tuple.ipv6);
-        memcpy(ends.tuple.ipv6.saddr, e->other_address, sizeof(e->other_address));
-        memcpy(ends.tuple.ipv6.daddr, e->address, sizeof(e->address));
-        ends.tuple.ipv6.sport = e->other_port;
-        ends.tuple.ipv6.dport = e->port;
-    }
-    return ends;
-}
-
 /* Adds the holders of the socket @i to @ret, if there is room. */
 static void pack(const struct server *s, const struct search *search, size_t i,
                  struct broker_holders *ret)
@@ -136,20 +114,6 @@ static void pack_all(const struct server *s, const struct search *search,
     }
 }
 
-/* Searches for the holders of the sockets of @q. 0 or -errno. */
-static int find(struct server *s, const struct sockets_fields *q)
-{
-    uint64_t keys[SOCKETS_ASKED_MAX];
-    struct holders_ends ends[SOCKETS_ASKED_MAX];
-    int r = load_walk(s);
-
-    for (size_t i = 0; i < q->count; i++) {
-        keys[i] = q->asked[i].key;
-        ends[i] = pack_ends(&q->asked[i].ends);
-    }
-    return r ?: holders_find(s->walk.holders, keys, ends, q->count, q->net_ns, HOLDERS_NS);
-}
-
 /*
  * socket_holders. Safe: process numbers, and of those processes only that they hold the requested
  * sockets, whether they opened them with the same bounds, and whether they are in the broker's pid
@@ -158,7 +122,7 @@ static int find(struct server *s, const struct sockets_fields *q)
 int request_socket_holders(struct server *s, const struct sockets_fields *q, struct reply *rep)
 {
     struct search search = { .sockets = q->count };
-    int r = find(s, q);
+    int r = load_walk(s) ?: holders_find(s->walk.holders, q->keys, q->count, q->net_ns, HOLDERS_NS);
 
     if (r < 0)
         return error_code(&rep->err, r, "cannot list the processes that hold a socket");

@@ -79,8 +79,8 @@ static void unpack_holders(const struct broker_holders *h, size_t n, struct sock
     }
 }
 
-int broker_socket_holders(struct broker *b, const struct socket_asked *asked, size_t n,
-                          uint64_t net_ns, struct socket_holding *ret, struct error *err)
+int broker_socket_holders(struct broker *b, const uint64_t *keys, size_t n, uint64_t net_ns,
+                          struct socket_holding *ret, struct error *err)
 {
     struct broker_request q = { .kind = BROKER_SOCKET_HOLDERS };
     struct broker_answer a;
@@ -91,7 +91,7 @@ int broker_socket_holders(struct broker *b, const struct socket_asked *asked, si
         return error_set(err, -EINVAL, "%zu sockets are not 1 to %d", n, SOCKETS_ASKED_MAX);
     q.fields.socket_holders.count = (uint32_t)n;
     q.fields.socket_holders.net_ns = net_ns;
-    memcpy(q.fields.socket_holders.asked, asked, n * sizeof(*asked));
+    memcpy(q.fields.socket_holders.keys, keys, n * sizeof(*keys));
     if (!clock_lock(&b->lock, clock_monotonic_ns() + HOLDERS_TURN_NS))
         return error_set(err, -EBUSY, "flamed-broker is busy");
     r = client_call_locked(b, &q, &a, NULL, 0, &count, err);

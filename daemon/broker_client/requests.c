@@ -8,8 +8,6 @@
 #include "event/events.h"
 #include "helper/job.h"
 
-#include <sys/socket.h>
-
 #define PAGE_MASK_BYTES UINT64_C(4095)
 #define ATTACH_OPTIONS_ALL (STREAM_OPTION_STUBS | STREAM_OPTION_ONCE | STREAM_OPTION_SAMPLES)
 #define ERRNO_MAX 4095
@@ -214,11 +212,8 @@ static bool sockets_fields_valid(const struct sockets_fields *f)
 {
     if (f->count == 0 || f->count > SOCKETS_ASKED_MAX || f->zero || f->net_ns > UINT32_MAX)
         return false;
-    return ALL_OF(i, f->count,
-                  f->asked[i].key &&
-                      (!f->asked[i].ends.family || f->asked[i].ends.family == AF_INET ||
-                       f->asked[i].ends.family == AF_INET6)) &&
-           zero_after(f->asked, f->count * sizeof(f->asked[0]), sizeof(f->asked));
+    return ALL_OF(i, f->count, f->keys[i]) &&
+           zero_after(f->keys, f->count * sizeof(f->keys[0]), sizeof(f->keys));
 }
 
 static bool heap_valid(const struct alloc_vm *h)

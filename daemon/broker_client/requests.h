@@ -13,7 +13,7 @@
 #include "broker_client/broker.h"
 #include "broker_client/tables.h"
 
-#define BROKER_WIRE_VERSION 11u      /* to be raised with each change of a struct here */
+#define BROKER_WIRE_VERSION 12u      /* to be raised with each change of a struct here */
 #define BROKER_NAME_MAX 255          /* bytes of a base name, or of an event's text */
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 /* Fds beside one message; more come in further messages. */
@@ -121,8 +121,8 @@ struct thread_fields {
 };
 struct sockets_fields {
     uint32_t count, zero;
-    uint64_t net_ns;                              /* the parameter of broker_socket_holders() */
-    struct socket_asked asked[SOCKETS_ASKED_MAX]; /* 0 after @count */
+    uint64_t net_ns;                  /* the parameter of broker_socket_holders() */
+    uint64_t keys[SOCKETS_ASKED_MAX]; /* nonzero up to @count, then 0 */
 };
 struct probe_put_fields {
     struct mapping_fields at; /* for BROKER_PROBED_AGENT it names a process alone: start and end are
@@ -157,7 +157,7 @@ union broker_fields {
 #undef REQUEST
     struct target_fields target; /* for requests that begin with one */
     struct mapping_fields mapping;
-    uint8_t bytes[1504];
+    uint8_t bytes[304];
 };
 
 struct broker_request {
@@ -167,7 +167,7 @@ struct broker_request {
     uint32_t zero;
     union broker_fields fields; /* bytes behind the struct of the kind are zero */
 };
-_Static_assert(sizeof(struct broker_request) == 16 + 1504, "broker_request must have no padding");
+_Static_assert(sizeof(struct broker_request) == 16 + 304, "broker_request must have no padding");
 
 /* ---- answers ---- */
 

@@ -16,18 +16,6 @@ enum socket_holder_flag {
                            * with another bounding set */
 };
 
-/* The two ends of a TCP connection, in network order. The socket in question has the first one. */
-struct socket_ends {
-    uint32_t family; /* AF_INET; AF_INET6; 0: unknown */
-    uint16_t port, other_port;
-    uint32_t address[4], other_address[4];
-};
-
-struct socket_asked {
-    uint64_t key; /* its cookie or inode */
-    struct socket_ends ends;
-};
-
 struct socket_holder {
     int32_t pid;    /* in the pid namespace of flamed */
     uint32_t flags; /* bits of enum socket_holder_flag */

@@ -309,10 +309,10 @@ struct api_backend {
      * as long as an attach, at most 10 s. */
     int (*perf_map)(void *ctx, const struct viewer *v, int32_t host_pid,
                     enum symbols_source symbols, bool unfold, struct buf *out, struct error *err);
-    /* Gets the processes that hold the sockets @asked, at most SOCKETS_ASKED_MAX, one item of @ret
-     * for each. May take seconds. @asked, @net_ns: as in broker_socket_holders(). Returns 0 or
+    /* Gets the processes that hold the sockets @keys, at most SOCKETS_ASKED_MAX, one item of @ret
+     * for each. May take seconds. @keys, @net_ns: as in broker_socket_holders(). Returns 0 or
      * -errno. -ETIMEDOUT: there was not enough time. -EBUSY: there was no try. -EOPNOTSUPP: the
      * kernel cannot report holders. */
-    int (*socket_holders)(void *ctx, const struct socket_asked *asked, size_t n, uint64_t net_ns,
+    int (*socket_holders)(void *ctx, const uint64_t *keys, size_t n, uint64_t net_ns,
                           struct socket_holding *ret);
 };

@@ -52,6 +52,7 @@ struct cred {
 
 struct file {
     void *private_data;
+    const void *f_op;
     const struct cred *f_cred; /* credentials of the program that opened the file */
     struct inode *f_inode;
 } __attribute__((preserve_access_index));
@@ -90,6 +91,7 @@ struct mptcp_sock {
     struct sock *first;
 } __attribute__((preserve_access_index));
 
+#define SOCKFS_MAGIC 0x534f434b
 #define AF_INET 2
 #define AF_INET6 10
 #define IPPROTO_TCP 6

@@ -20,7 +20,6 @@ struct bpf_iter__task_file {
     struct file *file;
 } __attribute__((preserve_access_index));
 
-#define SOCKFS_MAGIC 0x534f434b
 #define CLOCK_EACH 1024 /* descriptors between two readings of the clock; a power of two */
 
 /* Set by the loader before each walk. */

@@ -98,13 +98,13 @@ static int find_by_iterator(struct holders *h, const uint64_t *keys, size_t n, u
     }
 }
 
-int holders_find(struct holders *h, const uint64_t *keys, const struct holders_ends *ends, size_t n,
-                 uint64_t net_ns, uint64_t limit_ns)
+int holders_find(struct holders *h, const uint64_t *keys, size_t n, uint64_t net_ns,
+                 uint64_t limit_ns)
 {
     if (n > HOLDERS_SOCKETS)
         return -E2BIG;
     /* inodes repeat: two sockets may have the same one */
-    h->found = h->tables && !net_ns ? tables_find(h->tables, keys, ends, n) : NULL;
+    h->found = h->tables && !net_ns ? tables_find(h->tables, keys, n) : NULL;
     return h->found ? 0 : find_by_iterator(h, keys, n, net_ns, limit_ns);
 }
 

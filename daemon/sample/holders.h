@@ -17,11 +17,10 @@ struct holders *holders_free(struct holders *h);
 
 /* Finds the processes that hold the TCP sockets @keys, at most HOLDERS_SOCKETS, none of them 0.
  * @keys are cookies if @net_ns is 0. Else they are inodes of sockets that are open in the network
- * namespace with the inode @net_ns. @ends: of each socket; they may be unknown or wrong, and the
- * walk then takes longer. One walk serves all of them. 0; -ETIMEDOUT after @limit_ns, without any
- * result; -errno. */
-int holders_find(struct holders *h, const uint64_t *keys, const struct holders_ends *ends, size_t n,
-                 uint64_t net_ns, uint64_t limit_ns);
+ * namespace with the inode @net_ns. One walk serves all of them. 0; -ETIMEDOUT after @limit_ns,
+ * without any result; -errno. */
+int holders_find(struct holders *h, const uint64_t *keys, size_t n, uint64_t net_ns,
+                 uint64_t limit_ns);
 /* Returns whether the last walk was the fast one. For tests. */
 bool holders_were_fast(const struct holders *h);
 /* Gets the holders of the socket at index @socket of the last walk's keys. Return: their number;

@@ -16,16 +16,9 @@ struct holders_socket {
     __u32 pids[HOLDERS_OF_SOCKET];
 };
 
-/* The addresses of a TCP socket, as BPF programs name it: the first is that of the other end. */
-struct holders_ends {
-    __u32 bytes;                 /* of the tuple: for IPv4, for IPv6; 0: unknown */
-    struct bpf_sock_tuple tuple; /* source: the other end */
-};
-
 struct tables_run {
     struct holders_socket sockets[HOLDERS_SOCKETS];
-    struct holders_ends ends[HOLDERS_SOCKETS];
     __u64 end_ns;
-    __u32 whole; /* the result: 1: sockets has all holders */
-    __u32 zero;
+    __u32 descriptor; /* a socket of the program that runs learn_sockets() */
+    __u32 whole;      /* the result: 1: sockets has all holders */
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Finds the processes that hold given sockets, some ten times faster than holders.bpf.c. One run
- * follows the kernel's list of processes. It compares pointers in their descriptor tables with
- * those of the sockets' files. Its result counts only if it is whole. Else the loader runs
- * holders.bpf.c. The including program defines read_u64().
+ * follows the kernel's list of processes, and looks at the pointers in their descriptor tables. It
+ * looks into each file only until it has found those of the sockets, which it notes for later runs.
+ * From then on it only compares pointers. Its result counts only if it is whole. Else the loader
+ * runs holders.bpf.c. The including program defines read_u64().
  *
  * The kernel runs these programs under RCU: no task or replaced table is freed during a run. A
  * table that ends with its process may be. So a table counts only if it is its thread's after the
@@ -23,6 +24,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define STEPS 256            /* squared: threads and processes of a run */
 #define PARENTS 64           /* of the broker */
 #define NO_FILE ~0ULL        /* no pointer */
+#define NOTED 256            /* remembered files; a power of two */
 #define TRIES 4              /* of a table that changes */
 
 struct fdtable {
@@ -41,11 +43,46 @@ struct signal_struct {
 
 struct tables_run run;
 
+/* Reads a number or pointer of the kernel; 0 if that fails. Defined by the including program. */
+static __always_inline __u64 read_u64(__u64 at);
+
+#define READ(address, type, member) read_u64((address) + bpf_core_field_offset(type, member))
+
+/* Loads before this call come before those after it. x86 keeps their order. On aarch64 a call for
+ * the time does it: it has a barrier for loads (smp_rmb()), in all kernels. */
+static __always_inline void keep_order(void)
+{
+#ifdef __TARGET_ARCH_arm64
+    bpf_ktime_get_ns();
+#endif
+    asm volatile("" ::: "memory");
+}
+
 /* ---- what is searched for ---- */
 
-__u64 socks[HOLDERS_SOCKETS]; /* struct sock *, which may be freed before the walk */
-__u64 files[HOLDERS_SOCKETS]; /* their struct file * */
+__u64 socket_ops;             /* struct file_operations * of all sockets' files */
+__u64 files[HOLDERS_SOCKETS]; /* struct file * of each socket; NO_FILE: not found yet, or none */
 __u64 filter;                 /* bit set of filter_bit() of files */
+__u64 unfound;                /* bit set of key_bit() of sockets without a file yet */
+
+/* Files of sockets of earlier runs. Each is checked again before it counts. */
+struct {
+    __u64 key, file;
+} noted[NOTED];
+
+/* Learns socket_ops from the socket that the program which runs this has as run.descriptor. */
+SEC("raw_tp")
+int learn_sockets(void *ctx)
+{
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+    struct file *file = NULL;
+
+    bpf_probe_read_kernel(&file, sizeof(file),
+                          BPF_CORE_READ(task, files, fdt, fd) + run.descriptor);
+    if (BPF_CORE_READ(file, f_inode, i_sb, s_magic) == SOCKFS_MAGIC)
+        socket_ops = (__u64)BPF_CORE_READ(file, f_op);
+    return 0;
+}
 
 /* Returns the bit of a file's address in a filter. */
 static __always_inline __u64 filter_bit(__u64 file)
@@ -53,60 +90,52 @@ static __always_inline __u64 filter_bit(__u64 file)
     return 1ULL << ((file >> 8 ^ file >> 14) & 63);
 }
 
-/* Finds the sockets by their addresses in the network namespace of the caller. */
-SEC("tc")
-int find_sockets(struct __sk_buff *skb)
+/* Returns the bit of a cookie in unfound. */
+static __always_inline __u64 key_bit(__u64 key)
 {
-    for (int i = 0; i < HOLDERS_SOCKETS; i++) {
-        struct bpf_sock *sk = NULL;
-
-        socks[i] = 0;
-        if (run.ends[i].bytes == sizeof(run.ends[i].tuple.ipv4))
-            sk = bpf_sk_lookup_tcp(skb, &run.ends[i].tuple, sizeof(run.ends[i].tuple.ipv4),
-                                   BPF_F_CURRENT_NETNS, 0);
-        else if (run.ends[i].bytes == sizeof(run.ends[i].tuple.ipv6))
-            sk = bpf_sk_lookup_tcp(skb, &run.ends[i].tuple, sizeof(run.ends[i].tuple.ipv6),
-                                   BPF_F_CURRENT_NETNS, 0);
-        if (!sk)
-            continue;
-        socks[i] = (__u64)sk;
-        bpf_sk_release(sk);
-    }
-    return 0;
+    return 1ULL << (key & 63);
 }
 
-/* Returns the file of the socket at index @i; 0: unknown. It is the only one of that socket: the
- * cookie says that it is the right socket, and that it still exists. */
-static __always_inline __u64 file_of(__u32 i)
+/* Returns true if @file is that of the socket with the cookie @key. The memory may be any: that of
+ * a file that is closed, or of another one. A closed socket has no file, and an open one only one.
+ */
+__noinline int is_file_of(__u64 file, __u64 key)
 {
-    struct socket *socket = BPF_CORE_READ((struct sock *)socks[i], sk_socket);
+    struct socket *socket = BPF_CORE_READ((struct file *)file, private_data);
 
-    if (key_of(socket, /* inode= */ 0, /* net_ns= */ 0) != run.sockets[i].key)
-        return 0;
-    return (__u64)BPF_CORE_READ(socket, file);
+    return (__u64)BPF_CORE_READ(socket, file) == file &&
+           key_of(socket, /* inode= */ 0, /* net_ns= */ 0) == key;
 }
 
-/* Returns true if all files are known. */
-static __always_inline int find_files(void)
+/* Begins to search for files of @file's address. */
+static __always_inline void search(__u32 i, __u64 file)
 {
-    filter = 0;
+    files[i] = file;
+    filter |= filter_bit(file);
+}
+
+/* Takes the files that are still known from earlier runs. */
+static __always_inline void begin_search(void)
+{
+    filter = unfound = 0;
     for (__u32 i = 0; i < HOLDERS_SOCKETS; i++) {
+        __u64 key = run.sockets[i].key, file = noted[key & (NOTED - 1)].file;
+
         files[i] = NO_FILE;
-        if (!run.sockets[i].key)
+        if (!key)
             continue;
-        files[i] = file_of(i);
-        if (!files[i])
-            return 0;
-        filter |= filter_bit(files[i]);
+        if (noted[key & (NOTED - 1)].key == key && is_file_of(file, key))
+            search(i, file);
+        else
+            unfound |= key_bit(key);
     }
-    return 1;
 }
 
-/* Returns true if the sockets are open, and their files are the same as at the start. */
+/* Returns true if the files that were found are still those of their sockets. */
 static __always_inline int files_stay(void)
 {
     for (__u32 i = 0; i < HOLDERS_SOCKETS && run.sockets[i].key; i++) {
-        if (file_of(i) != files[i])
+        if (files[i] != NO_FILE && !is_file_of(files[i], run.sockets[i].key))
             return 0;
     }
     return 1;
@@ -145,10 +174,32 @@ __noinline int compare(__u64 file)
     return 0;
 }
 
-/* Reads a number or pointer of the kernel; 0 if that fails. Defined by the including program. */
-static __always_inline __u64 read_u64(__u64 at);
+/* Notes @file if it is that of a socket without a file yet. */
+__noinline int look_at_file(__u64 file)
+{
+    __u64 sk, key;
 
-#define READ(address, type, member) read_u64((address) + bpf_core_field_offset(type, member))
+    if (READ(file, struct file, f_op) != socket_ops)
+        return 0;
+    sk = READ(READ(file, struct file, private_data), struct socket, sk);
+    key = READ(sk, struct sock, __sk_common.skc_cookie);
+    if (!(unfound & key_bit(key)) && (READ(sk, struct sock, sk_protocol) & 0xffff) != IPPROTO_MPTCP)
+        return 0;
+    unfound = 0;
+    for (__u32 i = 0; i < HOLDERS_SOCKETS; i++) {
+        key = run.sockets[i].key;
+        if (!key || files[i] != NO_FILE)
+            continue;
+        if (!is_file_of(file, key)) {
+            unfound |= key_bit(key);
+            continue;
+        }
+        search(i, file);
+        noted[key & (NOTED - 1)].key = key;
+        noted[key & (NOTED - 1)].file = file;
+    }
+    return 0;
+}
 
 /* Looks at the descriptors of the word @at of look.words, that begin at @first. */
 __noinline int look_at_word(__u32 at, __u32 first)
@@ -162,7 +213,11 @@ __noinline int look_at_word(__u32 at, __u32 first)
         return 0;
     }
     for (__u32 i = 0; i < WORD && i < n; i++) {
-        if (look.pointers[i] && filter & filter_bit(look.pointers[i]))
+        if (!look.pointers[i])
+            continue;
+        if (unfound)
+            look_at_file(look.pointers[i]);
+        if (filter & filter_bit(look.pointers[i]))
             compare(look.pointers[i]);
     }
     return 0;
@@ -208,6 +263,7 @@ __noinline int look_at_table(__u64 table)
         }
         look_at_block(i * BLOCK);
     }
+    keep_order();
     return !look.failed && READ(table, struct files_struct, fdt) == now &&
            READ(look.task, struct task_struct, files) == table && !look.failed;
 }
@@ -267,6 +323,7 @@ __noinline int step(void)
     look.task = walk.next - bpf_core_field_offset(struct task_struct, thread_node);
     if (look.failed || !look_at_thread())
         walk.ended = 1;
+    keep_order();
     walk.next = read_u64(walk.next); /* now, so that threads are seen that this one has started */
     return 0;
 }
@@ -304,10 +361,12 @@ int walk_tables(void *ctx)
     walk.first = walk.process = first_task();
     walk.head = walk.next = walk.ended = look.failed = 0;
     walk.kernels = READ(walk.first, struct task_struct, files);
-    if (!walk.first || !find_files())
+    if (!walk.first || !socket_ops)
         return 0;
+    begin_search();
     for (int i = 0; i < STEPS && !walk.ended; i++)
         some_steps();
+    keep_order();
     if (run.whole && (look.failed || !files_stay()))
         run.whole = 0;
     return 0;

@@ -15,9 +15,7 @@ struct tables;
 struct tables *tables_new(uint32_t pid_ns_inum);
 struct tables *tables_free(struct tables *t);
 
-/* Finds the holders of the TCP sockets with the cookies @keys, at most HOLDERS_SOCKETS, and the
- * ends
- * @ends. Return: the sockets with their holders, valid until the next call. NULL: no result,
- * because a socket is closed or has other ends, or because the walk took too long. */
-const struct holders_socket *tables_find(struct tables *t, const uint64_t *keys,
-                                         const struct holders_ends *ends, size_t n);
+/* Finds the holders of the TCP sockets with the cookies @keys, at most HOLDERS_SOCKETS. Return: the
+ * sockets with their holders, valid until the next call. NULL: no result, because a socket was
+ * closed during the walk, or because the walk took too long. */
+const struct holders_socket *tables_find(struct tables *t, const uint64_t *keys, size_t n);

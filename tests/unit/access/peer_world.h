@@ -222,7 +222,7 @@ static bool is_bounded(const struct process *p)
     return strcmp(KINDS[p->kind].caps, KINDS[world.opener].caps) != 0;
 }
 
-static int ask_holders(void *cookie, const struct socket_asked *asked, size_t n, uint64_t net_ns,
+static int ask_holders(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
                        struct socket_holding *ret)
 {
     int r = enter();
@@ -230,12 +230,12 @@ static int ask_holders(void *cookie, const struct socket_asked *asked, size_t n,
     (void)cookie;
     ck_assert_uint_eq(n, 1);
     ck_assert_uint_eq(net_ns, world.cookie ? 0 : NET_NS);
-    ck_assert_uint_eq(asked[0].key, world.cookie ? COOKIE : INODE);
+    ck_assert_uint_eq(keys[0], world.cookie ? COOKIE : INODE);
     ret[0] = (struct socket_holding){ .told = !r };
     for (size_t i = 0; i < ARRAY_SIZE(world.processes); i++) {
         const struct process *p = &world.processes[i];
 
-        if (p->alive && (p->holds || (p->has_twin && asked[0].key == INODE)))
+        if (p->alive && (p->holds || (p->has_twin && keys[0] == INODE)))
             ret[0].holders[ret[0].count++] = (struct socket_holder){
                 .pid = p->pid, .flags = KINDS[p->kind].flags | (is_bounded(p) ? HOLDER_BOUNDED : 0u)
             };

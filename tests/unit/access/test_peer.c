@@ -299,11 +299,11 @@ static int compare_ns(const void *a, const void *b)
 }
 
 /* Acts as a broker that finds only this process, in its own namespaces. */
-static int hold(void *cookie, const struct socket_asked *asked, size_t n, uint64_t net_ns,
+static int hold(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
                 struct socket_holding *ret)
 {
     (void)cookie;
-    (void)asked;
+    (void)keys;
     (void)net_ns;
     for (size_t i = 0; i < n; i++)
         ret[i] = (struct socket_holding){

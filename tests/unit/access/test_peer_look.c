@@ -212,11 +212,11 @@ START_TEST(all_users_of_all_holders_count)
 }
 END_TEST
 
-static int cannot_ask_holders(void *cookie, const struct socket_asked *asked, size_t n,
-                              uint64_t net_ns, struct socket_holding *ret)
+static int cannot_ask_holders(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
+                              struct socket_holding *ret)
 {
     (void)cookie;
-    (void)asked;
+    (void)keys;
     (void)n;
     (void)net_ns;
     (void)ret;

@@ -90,7 +90,7 @@ static inline void fill(struct broker_request *q)
         break;
     case BROKER_SOCKET_HOLDERS:
         f->socket_holders.count = 1;
-        f->socket_holders.asked[0].key = 1;
+        f->socket_holders.keys[0] = 1;
         break;
     default:
         break;

@@ -28,7 +28,7 @@ static struct {
 } broker;
 static char proc[64];
 
-static int ask_holders(void *cookie, const struct socket_asked *asked, size_t n, uint64_t net_ns,
+static int ask_holders(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
                        struct socket_holding *ret)
 {
     int r = 0;
@@ -46,7 +46,7 @@ static int ask_holders(void *cookie, const struct socket_asked *asked, size_t n,
         r = -ETIMEDOUT;
     }
     for (size_t i = 0; i < n; i++) {
-        ck_assert_uint_ne(asked[i].key, 0);
+        ck_assert_uint_ne(keys[i], 0);
         ret[i] = (struct socket_holding){
             .told = true,
             .count = broker.holder ? 1 : 0,
