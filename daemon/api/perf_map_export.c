@@ -410,12 +410,11 @@ static void forget_try(struct ask *a)
     *a->err = ERROR_NULL;
 }
 
-/* Tries the ways to attach one after another, if more than the first are allowed. An attach to a
- * JVM is permitted once a second. */
+/* Tries the ways to attach one after another, if more than the first are allowed. Waits for its
+ * turn: the broker permits one attach a second on the node. */
 static int attach_ways(void *ctx, struct ask *a)
 {
     uint64_t deadline = clock_monotonic_ns() + WAIT_NS;
-    bool again = false;
     int r;
 
     for (;;) {
@@ -423,11 +422,11 @@ static int attach_ways(void *ctx, struct ask *a)
         if (r != 0 || a->result_fd < 0)
             return r;
         r = a->mode == ATTACH_PERFMAP ? read_perfmap(ctx, a) : read_agent(ctx, a);
-        if (r == 0 || !a->may_mount || clock_monotonic_ns() > deadline)
+        if (r == 0 || clock_monotonic_ns() > deadline)
             break;
-        if (attach_way_next(&a->way, r, &a->places, a->may_mount))
-            again = true;
-        else if (r != -EAGAIN || !again)
+        /* -EAGAIN: the node's attach before this one is not a second old. */
+        if (r != -EAGAIN &&
+            !(a->may_mount && attach_way_next(&a->way, r, &a->places, a->may_mount)))
             break;
         forget_try(a);
         poll(NULL, 0, AGAIN_MS);

@@ -77,9 +77,10 @@ class PerfMap(WithSpinAndDaemon):
                 self.assertEqual(attach.mappings(c.pid, "flamed-stream"), 0)
 
     def of_spin(self, pid: int, **source) -> dict:
-        """Returns unfolded lines of the generated method's code; none while another attach is under way."""
+        """Returns unfolded lines of the generated method's code. An attach right after another waits for its turn."""
         answer = self.get(pid, unfold=1, **source)
-        return {k: v for k, v in entries(answer.text).items() if v.startswith(self.spin.method)} if answer.status == 200 else {}
+        self.assertEqual(answer.status, 200, answer)
+        return {k: v for k, v in entries(answer.text).items() if v.startswith(self.spin.method)}
 
     def inlined(self, found: dict) -> bool:
         return all(f"{self.spin.method}->{callee}" in found.values() for callee in (self.spin.first, self.spin.second))
@@ -97,7 +98,7 @@ class PerfMap(WithSpinAndDaemon):
             both = agent.keys() & memory.keys()
             self.assertEqual({k: agent[k] for k in both}, {k: memory[k] for k in both})
             return self.inlined(agent) and len(both) > 2
-        proc.wait_until(agree, 20, "agent and memory tell the same ranges", interval=1.1) # one attach per second on a node
+        proc.wait_until(agree, 20, "agent and memory tell the same ranges")
 
     def test_c_the_jvms_own(self):
         c = self.container(25, "-XX:-EnableDynamicAgentLoading")
