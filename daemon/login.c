@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "login.h"
 
+#include "access/session.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "request/json_text.h"
 
 #include <jansson.h>
 #include <limits.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -78,12 +80,24 @@ static bool is_loopback(struct span host)
            span_starts_with(host, "localhost:");
 }
 
-/* Writes the address for a browser on this machine, or for one that the port is forwarded to. If
- * flamed has only addresses for other machines, writes one of these, which use TLS. Returns false
- * if flamed has no address at all. */
-static bool write_address(const struct config *c, char *buf, size_t size)
+/* Makes a new name of this machine for a login over plain HTTP. 0 or -errno. */
+static int make_name(char ret[SESSION_NAME_DIGITS + 1])
 {
-    char name[HOST_NAME_MAX + 1] = "localhost";
+    uint8_t bytes[SESSION_NAME_DIGITS / 2];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+        return -EIO;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+/* Writes the address for a browser on this machine, or for one that the port is forwarded to:
+ * @fresh is its name over plain HTTP. If flamed has only addresses for other machines, writes one
+ * of these, which use TLS. Returns false if flamed has no address at all. */
+static bool write_address(const struct config *c, const char *fresh, char *buf, size_t size)
+{
+    char name[HOST_NAME_MAX + 1] = "";
     bool found = false;
 
     for (size_t i = 0; i < c->listen.count; i++) {
@@ -95,8 +109,10 @@ static bool write_address(const struct config *c, char *buf, size_t size)
             continue;
         if (!loopback)
             gethostname(name, sizeof(name) - 1);
-        snprintf(buf, size, "%s://%s%s", tls || !loopback ? "https" : "http",
-                 loopback ? "localhost" : name, address.p + colon);
+        if (loopback && !tls)
+            snprintf(buf, size, "http://%s.localhost%s", fresh, address.p + colon);
+        else
+            snprintf(buf, size, "https://%s%s", loopback ? "localhost" : name, address.p + colon);
         found = true;
         if (loopback)
             break;
@@ -104,16 +120,20 @@ static bool write_address(const struct config *c, char *buf, size_t size)
     return found;
 }
 
-static void print_address(const struct config *c, const char *path, int seconds)
+static int print_address(const struct config *c, const char *path, int seconds, struct error *err)
 {
-    char address[HOST_NAME_MAX + 32] = "";
-    bool any = write_address(c, address, sizeof(address));
+    char address[HOST_NAME_MAX + 32] = "", fresh[SESSION_NAME_DIGITS + 1];
+    int r = make_name(fresh);
+    bool any = r == 0 && write_address(c, fresh, address, sizeof(address));
 
+    if (r < 0)
+        return error_code(err, r, "cannot make a name to log in at");
     printf("%s%s\n", address, path);
     fprintf(stderr,
             "%s within %d s in the browser that is to be logged in: it is good "
             "once. Keep it secret: it gives all your rights.\n",
             any ? "Open it" : "Open this path of the address that leads to flamed", seconds);
+    return 0;
 }
 
 int login_print(const struct config *c, struct error *err)
@@ -136,7 +156,7 @@ int login_print(const struct config *c, struct error *err)
     answer = parse_answer(buf_span(&text));
     to = json_text(answer, "path");
     if (to[0]) {
-        print_address(c, to, (int)json_integer_value(json_object_get(answer, "seconds")));
+        r = print_address(c, to, (int)json_integer_value(json_object_get(answer, "seconds")), err);
     } else {
         error_remedy(err, "%s", json_text(answer, "remedy"));
         r = error_set(err, -EACCES, "flamed gives no address to log in: %s",

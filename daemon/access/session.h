@@ -11,6 +11,10 @@
 #include "access/access_rules.h"
 
 #define SESSION_TEXT (64 + 1) /* a ticket or secret in hex, and NUL */
+/* Hex digits of a new name below "localhost", at which a browser logs in over plain HTTP. While
+ * flamed did not run, another user's program may have listened at its port. What that left in the
+ * browser, such as cached pages and service workers, does not apply to a new name. */
+#define SESSION_NAME_DIGITS 32
 #define SESSION_NS (12 * 3600 * NSEC_PER_SEC)
 #define SESSION_TICKET_NS (120 * NSEC_PER_SEC)
 #define SESSIONS_MAX 64        /* sessions of all users together */

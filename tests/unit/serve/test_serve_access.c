@@ -17,6 +17,22 @@ static const struct {
     { "Host: [::1]:7979\r\n", 200 },
     { "Host: evil.example:7979\r\n", 403 }, /* DNS rebinding */
     { "Host: localhost.evil.example\r\n", 403 },
+    /* a name of flamed --login, and names that are not quite such */
+    { "Host: 0123456789abcdef0123456789ABCDEF.localhost:7979\r\n", 200 },
+    { "Host: 0123456789abcdef0123456789abcdef.localhost:7979\r\n"
+      "Origin: http://0123456789abcdef0123456789abcdef.localhost:7979\r\n",
+      200 },
+    { "Host: 0123456789abcdef0123456789abcdef.localhost:7979\r\n"
+      "Origin: http://localhost:7979\r\n",
+      403 },
+    { "Host: localhost:7979\r\n"
+      "Origin: http://0123456789abcdef0123456789abcdef.localhost:7979\r\n",
+      403 },
+    { "Host: evil.localhost:7979\r\n", 403 },
+    { "Host: 0123456789abcdef0123456789abcde.localhost:7979\r\n", 403 },
+    { "Host: 0123456789abcdef0123456789abcdeg.localhost:7979\r\n", 403 },
+    { "Host: 0123456789abcdef0123456789abcdef.localhost.evil.example\r\n", 403 },
+    { "Host: 0123456789abcdef0123456789abcdef.evilhost1:7979\r\n", 403 },
     { "Host: 127.0.0.1.evil.example\r\n", 403 },
     { "Host: 127.0.0.2\r\n", 403 },
     { "Host: 10.0.0.1\r\n", 403 },
