@@ -60,10 +60,12 @@ static void range_set(uint64_t begin, uint64_t end, uint64_t low, uint64_t high,
     *ret_end = good ? end : 0;
 }
 
-/* Finds the tables of exceptions. They have offsets from @base, and all end before @end. */
+/* Finds the tables of exceptions. They have offsets from @base, and both end before @end. Immutable
+ * data has the handlers behind the implicit exceptions. Earlier releases have them before. */
 static void nmethod_read_tables(const struct hotspot_layout *l, const uint8_t *p, size_t n,
                                 uint64_t base, uint64_t end, struct blob *b)
 {
+    bool last = layout_has(l->nmethod_immutable_data);
     uint64_t handlers, implicit;
 
     if (!l->run || !layout_has(l->nmethod_handlers_offset) ||
@@ -71,8 +73,8 @@ static void nmethod_read_tables(const struct hotspot_layout *l, const uint8_t *p
         return;
     handlers = base + (uint32_t)layout_get(l->nmethod_handlers_offset, p, n);
     implicit = base + (uint32_t)layout_get(l->nmethod_implicit_offset, p, n);
-    range_set(handlers, implicit, base, end, &b->handlers, &b->handlers_end);
-    range_set(implicit, end, base, end, &b->implicit, &b->implicit_end);
+    range_set(handlers, last ? end : implicit, base, end, &b->handlers, &b->handlers_end);
+    range_set(implicit, last ? handlers : end, base, end, &b->implicit, &b->implicit_end);
 }
 
 /* Finds scopes and metadata of JDK 8..22: they lie in the blob, in this order. */
@@ -92,8 +94,8 @@ static void nmethod_read_inside(const struct hotspot_layout *l, const uint8_t *p
     nmethod_read_tables(l, p, n, b->address, b->end, b);
 }
 
-/* Finds scopes and metadata of JDK 23 and up. Immutable data holds pcs, then scopes. Since JDK 25,
- * mutable data holds relocations, then metadata. */
+/* Finds scopes and metadata of JDK 23 and up. Immutable data holds the tables of exceptions, then
+ * pcs, then scopes. Since JDK 25, mutable data holds relocations, then metadata. */
 static void nmethod_read_outside(const struct hotspot_layout *l, const uint8_t *p, size_t n,
                                  struct blob *b)
 {
@@ -105,7 +107,7 @@ static void nmethod_read_outside(const struct hotspot_layout *l, const uint8_t *
 
     range_set(pcs, scopes, data, end, &b->scopes_pcs, &b->scopes_pcs_end);
     range_set(scopes, end, data, end, &b->scopes_data, &b->scopes_data_end);
-    nmethod_read_tables(l, p, n, data, end, b);
+    nmethod_read_tables(l, p, n, data, pcs, b);
     range_set(mutable + (uint32_t)layout_get(l->blob_relocation_size, p, n),
               mutable + (uint32_t)layout_get(l->blob_mutable_data_size, p, n), mutable,
               mutable + NMETHOD_DATA_MAX, &b->metadata, &b->metadata_end);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hotspot/ compared with a running JVM's own output: the list of compiled code, line tables. */
+#include "hotspot/code/leaf_map.h"
+
 #include "hotspot_jvm.h"
+
+#define HANDLERS "Handlers"
 
 /* ---- code ---- */
 
@@ -15,6 +19,18 @@ static const struct hotspot_code *same_code(const struct code_list *l, const str
     return NULL;
 }
 
+/* Returns true if the blob of @c has no stub of its own inside. */
+static bool whole_blob(const struct code_list *l, const struct hotspot_code *c)
+{
+    for (int i = 0; i < l->n; i++) {
+        if (l->codes[i].blob == c->blob && l->codes[i].part)
+            return false;
+    }
+    return true;
+}
+
+/* ---- tables of exceptions ---- */
+
 /* Writes "java.lang.String.hashCode(" for a method: the text that a perf map's line has for it. */
 static void method_text(uint64_t method, char *buf, size_t size)
 {
@@ -28,15 +44,70 @@ static void method_text(uint64_t method, char *buf, size_t size)
     }
 }
 
-/* Returns true if the blob of @c has no stub of its own inside. */
-static bool whole_blob(const struct code_list *l, const struct hotspot_code *c)
+static bool is_boundary(const struct leaf_input *in, uint32_t at)
 {
-    for (int i = 0; i < l->n; i++) {
-        if (l->codes[i].blob == c->blob && l->codes[i].part)
-            return false;
+    for (size_t i = 0; i < in->instruction_count; i++) {
+        if (in->instructions[i].at >= at)
+            return in->instructions[i].at == at;
     }
-    return true;
+    return false;
 }
+
+static void check_ways(const struct hotspot_code *c, const struct leaf_input *in,
+                       const struct leaf_way *ways, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(ways[i].from > 0 && is_boundary(in, ways[i].from) &&
+                          is_boundary(in, ways[i].to),
+                      "id %d: way %zu of %zu: from %#x to %#x", c->compile_id, i, n, ways[i].from,
+                      ways[i].to);
+}
+
+/* Reads what leads from one instruction of @c to another. Returns false if the code changed. */
+static bool read_ways(const struct hotspot_code *c, struct leaf_material *ret)
+{
+    _cleanup_(u64_cache_deinit) struct u64_cache stubs;
+    struct blob b;
+
+    u64_cache_init(&stubs, 1024);
+    memory_begin(&vm->memory);
+    return blob_read(vm, c->blob, c->blob + ((uint64_t)1 << 20), &b) == 0 &&
+           b.compile_id == c->compile_id && leaf_read_code(vm, &stubs, &b, ret) == 0;
+}
+
+/* Both tables lead from an instruction to another one. The method with the catch has a handler. */
+START_TEST(tables_of_exceptions_lead_to_instructions)
+{
+    static const char *const ARGS[] = { "-XX:CompileCommand=quiet",
+                                        "-XX:CompileCommand=dontinline,Handlers.risky", HANDLERS,
+                                        NULL };
+    size_t handlers = 0, traps = 0;
+
+    if (!start(RELEASES[_i], ARGS, "ready"))
+        return;
+    before.n = 0;
+    ck_assert_int_gt(hotspot_vm_codes(vm, &(struct hotspot_codes_at){ 0 }, take_code, &before),
+                     100);
+    for (int i = 0; i < before.n; i++) {
+        const struct hotspot_code *c = &before.codes[i];
+        _cleanup_(leaf_material_deinit) struct leaf_material m = { 0 };
+        char name[1600];
+
+        if (c->kind != HOTSPOT_CODE_COMPILED || c->part || !read_ways(c, &m))
+            continue;
+        check_ways(c, &m.in, m.in.ways.handlers, m.in.ways.handler_count);
+        check_ways(c, &m.in, m.in.ways.traps, m.in.ways.trap_count);
+        traps += m.in.ways.trap_count;
+        method_text(c->method, name, sizeof(name));
+        if (strcmp(name, HANDLERS ".caught(") == 0)
+            handlers += m.in.ways.handler_count;
+    }
+    fprintf(stderr, "JDK %d: %zu handlers of the catch, %zu implicit exceptions\n", RELEASES[_i],
+            handlers, traps);
+    ck_assert_uint_gt(handlers, 0);
+    ck_assert_uint_gt(traps, 0);
+}
+END_TEST
 
 START_TEST(code_is_what_the_perf_map_lists)
 {
@@ -172,12 +243,13 @@ int main(void)
         fprintf(stderr, "needs root and a JDK\n");
         return 77;
     }
-    if (!live_compile(PROOF ".java")) {
+    if (!live_compile(PROOF ".java") || !live_compile(HANDLERS ".java")) {
         fprintf(stderr, "cannot compile\n");
         return 1;
     }
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, NULL, stop);
+    tcase_add_loop_test(tc, tables_of_exceptions_lead_to_instructions, 0, releases);
     tcase_add_loop_test(tc, code_is_what_the_perf_map_lists, 0, releases);
     tcase_add_loop_test(tc, lines_are_those_of_javap, 0, releases);
     suite_add_tcase(s, tc);
