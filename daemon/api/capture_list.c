@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of captures, page by page: running ones from the engine, then those of the store. Each
- * is matched against the query. Thread: serve's workers.
+ * The list of captures, page by page: those of the engine, which run, and those of the store in
+ * one order. Each is matched against the query. Thread: serve's workers.
  */
 #include "api/api_impl.h"
 #include "api/json.h"
+#include "base/array.h"
 #include "capture/capture_impl.h"
 #include "profile/match.h"
 
 #define LIST_LIMIT_DEFAULT 100
 #define PAGES_MAX 100 /* pages of the store that one answer reads */
-#define RUNNING_CURSOR "running-"
+#define ROWS_FIRST 128
 
 static bool pid_wanted(const struct target_selector *t, int32_t host_pid)
 {
@@ -21,14 +22,58 @@ static bool pid_wanted(const struct target_selector *t, int32_t host_pid)
     return t->pid_count == 0;
 }
 
+/* ---- the rows of a page ---- */
+
+struct row {
+    struct store_place place;
+    json_t *json;
+};
+
+struct rows {
+    struct row *list;
+    size_t count, cap;
+};
+
+static void rows_deinit(struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        json_decref(rows->list[i].json);
+    free(rows->list);
+}
+
+/* Takes over @json. */
+static int rows_add(struct rows *rows, uint64_t start_ns, const char *id, json_t *json)
+{
+    struct row *row;
+
+    if (!json || !array_grow(&rows->list, &rows->cap, rows->count + 1, ROWS_FIRST)) {
+        json_decref(json);
+        return -ENOMEM;
+    }
+    row = &rows->list[rows->count++];
+    *row = (struct row){ .place.start_ns = start_ns, .json = json };
+    snprintf(row->place.id, sizeof(row->place.id), "%s", id);
+    return 0;
+}
+
+/* Compares places: negative if @a is newer. */
+static int compare_places(const struct store_place *a, const struct store_place *b)
+{
+    return COMPARE(b->start_ns, a->start_ns) ?: strcmp(b->id, a->id);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    return compare_places(&((const struct row *)a)->place, &((const struct row *)b)->place);
+}
+
 /* ---- running captures: on the engine's thread ---- */
 
 struct running_list {
     const struct captures_query *q;
     struct target *wanted;
-    uint64_t before; /* captures that began at this time or later are on earlier pages */
-    size_t limit;
-    json_t *list;
+    const struct store_place *after; /* NULL: the first page */
+    struct rows *rows;
     struct error *err;
 };
 
@@ -65,13 +110,12 @@ static int call_running_list(struct api *api, void *arg)
     int r = target_new(&l->q->target, &l->wanted, l->err);
 
     for (struct capture *c = api->engine.captures->running; c && r == 0; c = c->next) {
-        if (!c->to.resource || c->meta.start_realtime_ns >= l->before || !running_wanted(api, l, c))
-            continue;
-        json_array_append_new(l->list, running_json(c));
-        if (json_array_size(l->list) == l->limit) { /* the list is sorted newest first */
-            l->before = c->meta.start_realtime_ns;
-            break;
-        }
+        struct store_place place = { .start_ns = c->meta.start_realtime_ns };
+
+        snprintf(place.id, sizeof(place.id), "%s", c->meta.id);
+        if (c->to.resource && (!l->after || compare_places(&place, l->after) > 0) &&
+            running_wanted(api, l, c))
+            r = rows_add(l->rows, place.start_ns, place.id, running_json(c));
     }
     if (r == 0)
         r = target_refuse_spent(l->wanted, l->err);
@@ -84,7 +128,7 @@ static int call_running_list(struct api *api, void *arg)
 struct stored_list {
     const struct captures_query *q;
     struct match *jvm; /* NULL: any */
-    json_t *list;
+    struct rows *rows;
 };
 
 bool capture_has_wanted(const struct store_capture *c, const struct target_selector *t,
@@ -107,10 +151,9 @@ static int add_stored(void *cookie, const struct store_capture *c)
 {
     struct stored_list *l = cookie;
 
-    if (c->state != STORE_RUNNING &&
-        capture_has_wanted(c, &l->q->target, l->jvm)) /* the engine lists running captures */
-        json_array_append_new(l->list, capture_json(c, 1.0));
-    return 0;
+    if (c->state == STORE_RUNNING || !capture_has_wanted(c, &l->q->target, l->jvm))
+        return 0; /* the engine lists running captures */
+    return rows_add(l->rows, c->start_ns, c->id, capture_json(c, 1.0));
 }
 
 struct store_query captures_of(const struct target_selector *t, uint64_t from_ns, uint64_t to_ns)
@@ -146,15 +189,17 @@ static int stored_query(const struct captures_query *q, struct store_query *ret,
     return 0;
 }
 
-/* Adds stored captures to @l, up to @limit. @next: the cursor of the next page; "" at the end. */
+/* Adds up to @limit stored captures to @l. @next: the cursor behind the last one that was read; ""
+ * at the end. */
 static int list_stored(struct store *s, struct store_query *sq, struct stored_list *l, size_t limit,
-                       char next[64], struct error *err)
+                       char next[STORE_CURSOR_BYTES], struct error *err)
 {
-    char cursor[64];
+    char cursor[STORE_CURSOR_BYTES];
+    size_t before = l->rows->count;
     int r = 0;
 
-    for (int page = 0; page < PAGES_MAX && r == 0 && json_array_size(l->list) < limit; page++) {
-        sq->limit = limit - json_array_size(l->list);
+    for (int page = 0; page < PAGES_MAX && r == 0 && l->rows->count - before < limit; page++) {
+        sq->limit = limit - (l->rows->count - before);
         r = store_list(s, sq, add_stored, l, next, err);
         if (!next[0])
             break;
@@ -167,45 +212,63 @@ static int list_stored(struct store *s, struct store_query *sq, struct stored_li
 
 /* ---- the page ---- */
 
-/* Parses a cursor of running captures: the start time of the last one shown. Captures may begin or
- * end between two pages, so a position would be wrong. A capture's running number would reveal how
- * many captures other callers make. Returns false if @cursor is a cursor of the store. */
-static bool running_cursor(const char *cursor, uint64_t *ret)
+/* Sorts @rows and appends up to @limit of them to @list. @next: the cursor of what was read of the
+ * store, behind which there are more; updated for the page. A capture that ended between the two
+ * readings is in @rows twice. */
+static int show_rows(struct rows *rows, size_t limit, json_t *list, char next[STORE_CURSOR_BYTES],
+                     struct error *err)
 {
-    struct span s = span_of(cursor ? cursor : "");
+    struct store_place end = { 0 };
+    const struct row *last = NULL;
+    int r = next[0] ? store_read_cursor(next, &end, err) : 0;
 
-    *ret = UINT64_MAX;
-    return !cursor || (span_take_str(&s, RUNNING_CURSOR) && span_parse_dec(s, ret));
+    if (rows->count)
+        qsort(rows->list, rows->count, sizeof(*rows->list), newest_first);
+    for (size_t i = 0; i < rows->count && r == 0; i++) {
+        const struct row *row = &rows->list[i];
+
+        if (next[0] && compare_places(&row->place, &end) > 0)
+            break; /* stored ones that were not read may be before it */
+        if (last && compare_places(&row->place, &last->place) == 0)
+            continue;
+        if (json_array_size(list) == limit) {
+            store_write_cursor(&last->place, next);
+            break;
+        }
+        r = json_array_append(list, row->json) == 0 ? 0 : -ENOMEM;
+        last = row;
+    }
+    return r;
 }
 
 static int list_page(struct api *api, const struct captures_query *q, struct match *jvm,
-                     json_t *list, char next[64], struct error *err)
+                     json_t *list, char next[STORE_CURSOR_BYTES], struct error *err)
 {
+    _cleanup_(rows_deinit) struct rows rows = { 0 };
+    struct store_place after;
+    struct running_list running = {
+        .q = q, .after = q->cursor ? &after : NULL, .rows = &rows, .err = err
+    };
+    struct stored_list stored = { .q = q, .jvm = jvm, .rows = &rows };
     size_t limit = q->limit ? q->limit : LIST_LIMIT_DEFAULT;
-    struct running_list running = { .q = q, .limit = limit, .list = list, .err = err };
-    struct stored_list stored = { q, jvm, list };
     struct store_query sq;
     int r = stored_query(q, &sq, err);
 
-    if (r == 0 && !running_cursor(q->cursor, &running.before)) {
-        sq.cursor = q->cursor;
-    } else if (r == 0 && (sq.state < 0 || sq.state == STORE_RUNNING)) {
+    sq.cursor = q->cursor;
+    if (r == 0 && q->cursor)
+        r = store_read_cursor(q->cursor, &after, err);
+    if (r == 0 && (sq.state < 0 || sq.state == STORE_RUNNING))
         r = api_ask(api, call_running_list, &running, err);
-        if (r == 0 && json_array_size(list) == limit) {
-            snprintf(next, 64, RUNNING_CURSOR "%ju", (uintmax_t)running.before);
-            return 0;
-        }
-    }
     if (r == 0 && api->engine.store && sq.state != STORE_RUNNING)
         r = list_stored(api->engine.store, &sq, &stored, limit, next, err);
-    return r;
+    return r ?: show_rows(&rows, limit, list, next, err);
 }
 
 int backend_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
 {
     _cleanup_(match_freep) struct match *jvm = NULL;
     json_t *list = json_array();
-    char next[64] = "";
+    char next[STORE_CURSOR_BYTES] = "";
     int r = 0;
 
     if (!list)

@@ -137,21 +137,26 @@ int store_get_facts(struct store *s, const char *id, store_capture_fn fn, void *
 
 /* ---- lists ---- */
 
-/* Parses a cursor: "START_NS.ID" of the last row shown. A cursor does not reveal how many rows
- * other users have. */
-static bool parse_cursor(const char *cursor, uint64_t *ret_start_ns, char ret_id[STORE_ID_BYTES])
+int store_read_cursor(const char *cursor, struct store_place *ret, struct error *err)
 {
     struct span s = span_of(cursor);
 
-    if (!span_take_dec(&s, ret_start_ns) || !span_take_char(&s, '.') || *ret_start_ns > INT64_MAX ||
-        !s.n || s.n >= STORE_ID_BYTES)
-        return false;
-    span_copy(s, ret_id, STORE_ID_BYTES);
-    return true;
+    if (!span_take_dec(&s, &ret->start_ns) || !span_take_char(&s, '.') ||
+        ret->start_ns > INT64_MAX || !s.n || s.n >= STORE_ID_BYTES)
+        return error_parameter(err, "cursor", -EINVAL,
+                               "'%.60s' is no cursor: take it from \"next\" of the page before",
+                               cursor);
+    span_copy(s, ret->id, sizeof(ret->id));
+    return 0;
+}
+
+void store_write_cursor(const struct store_place *p, char ret[STORE_CURSOR_BYTES])
+{
+    snprintf(ret, STORE_CURSOR_BYTES, "%ju.%s", (uintmax_t)p->start_ns, p->id);
 }
 
 int store_list(struct store *s, const struct store_query *q, store_capture_fn fn, void *cookie,
-               char ret_next[64], struct error *err)
+               char ret_next[STORE_CURSOR_BYTES], struct error *err)
 {
     static const char SQL[] =
         "SELECT " FACTS " FROM captures WHERE start_ns < ?1 AND end_ns >= ?2"
@@ -167,16 +172,14 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         " AND (?13 IS NULL OR scope = ?13)"
         " AND (start_ns, id) < (?10, ?11) ORDER BY start_ns DESC, id DESC LIMIT ?12";
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    uint64_t cursor_start = INT64_MAX;
-    char cursor_id[STORE_ID_BYTES] = "";
+    struct store_place after = { .start_ns = INT64_MAX };
     size_t limit = CLAMP(q->limit, (size_t)1, (size_t)QUERY_LIMIT_MAX), shown = 0;
     int r, step = SQLITE_DONE;
 
     ret_next[0] = '\0';
-    if (q->cursor && !parse_cursor(q->cursor, &cursor_start, cursor_id))
-        return error_parameter(err, "cursor", -EINVAL,
-                               "'%.60s' is no cursor: take it from \"next\" of the page before",
-                               q->cursor);
+    r = q->cursor ? store_read_cursor(q->cursor, &after, err) : 0;
+    if (r < 0)
+        return r;
     r = store_enter(s, STORE_WAIT_NS, err);
     if (r < 0)
         return r;
@@ -190,13 +193,14 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
                     VALUE(MIN(q->from_ns, (uint64_t)INT64_MAX)), VALUE_OR_NULL(q->event),
                     VALUE_OR_NULL(q->schedule), VALUE(q->state), VALUE(q->host_pid),
                     VALUE_OR_NULL(q->container), VALUE_OR_NULL(q->pod),
-                    VALUE_OR_NULL(q->pod_namespace), VALUE(cursor_start), VALUE(cursor_id),
+                    VALUE_OR_NULL(q->pod_namespace), VALUE(after.start_ns), VALUE(after.id),
                     VALUE(limit + 1), VALUE_OR_NULL(q->scope), VALUE_OR_NULL(q->service));
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (shown == limit)
             break; /* there is a further row, to which ret_next leads */
-        snprintf(ret_next, 64, "%lld.%s", (long long)sqlite3_column_int64(stmt, 3),
-                 store_text(stmt, 1));
+        after.start_ns = (uint64_t)sqlite3_column_int64(stmt, 3);
+        snprintf(after.id, sizeof(after.id), "%s", store_text(stmt, 1));
+        store_write_cursor(&after, ret_next);
         shown++;
         r = hand_out(s, stmt, fn, cookie);
     }

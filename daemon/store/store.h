@@ -91,6 +91,17 @@ int store_get_facts(struct store *s, const char *id, store_capture_fn fn, void *
                     struct error *err);
 int store_delete(struct store *s, const char *id, struct error *err);
 
+/* A capture's place in lists, which are sorted by start and id, newest first. A cursor names the
+ * last one shown, so it does not reveal how many captures other users have. */
+struct store_place {
+    uint64_t start_ns;
+    char id[STORE_ID_BYTES];
+};
+#define STORE_CURSOR_BYTES 64
+/* Returns 0, or -EINVAL with a sentence about the parameter. */
+int store_read_cursor(const char *cursor, struct store_place *ret, struct error *err);
+void store_write_cursor(const struct store_place *p, char ret[STORE_CURSOR_BYTES]);
+
 struct store_query {
     uint64_t from_ns, to_ns;      /* captures that overlap [from, to); 0, UINT64_MAX: all */
     const char *event, *schedule; /* NULL: any */
@@ -106,7 +117,7 @@ struct store_query {
 /* Passes captures to @fn, newest first. @fn returns non-zero to stop. @ret_next gets the cursor of
  * the next page, "" at the end. */
 int store_list(struct store *s, const struct store_query *q, store_capture_fn fn, void *cookie,
-               char ret_next[64], struct error *err);
+               char ret_next[STORE_CURSOR_BYTES], struct error *err);
 
 /* Counts and last results of the runs of a schedule or trigger. They are stored beside the
  * captures, so that counting continues after a restart. */

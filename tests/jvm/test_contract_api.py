@@ -228,6 +228,12 @@ class Captures(Api):
         running.append(self.capture(pid=self.pid, seconds=60))
         second = self.get("/api/v1/captures", limit=1, cursor=first["next"]).json()
         self.assertEqual([c["id"] for c in second["captures"]], [running[0]])
+        short = self.capture(pid=self.pid, seconds=0.4)
+        self.finished(short)
+        newest = self.get("/api/v1/captures?limit=3").json()
+        self.assertEqual([c["id"] for c in newest["captures"]], [short, running[2], running[1]], "one order for those that run and those that ended")
+        later = self.get("/api/v1/captures", limit=1, cursor=newest["next"]).json()
+        self.assertEqual([c["id"] for c in later["captures"]], [running[0]])
 
     def test_stream(self):
         ident = self.capture(pid=self.pid, seconds=2.3, hz=199)
