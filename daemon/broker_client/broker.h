@@ -88,9 +88,7 @@ int broker_is_frozen(struct broker *b, const struct proc_id *id, bool *ret, stru
 enum broker_cgroup_file {
     BROKER_CGROUP_CPU,             /* cpu.stat of the cgroup with the least CPU limit */
     BROKER_CGROUP_KILLS,           /* memory.events, or memory.oom_control of version 1 */
-    BROKER_CGROUP_CPU_PRESSURE,    /* cpu.pressure of its own cgroup */
     BROKER_CGROUP_MEMORY_PRESSURE, /* memory.pressure of its own cgroup */
-    BROKER_CGROUP_IO_PRESSURE,     /* io.pressure of its own cgroup */
     BROKER_CGROUP_SWAP, /* memory.swap.current, or memory.stat of version 1, of the cgroup with the
                          * least limit of swap */
     BROKER_CGROUP_FILES

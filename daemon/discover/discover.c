@@ -256,7 +256,7 @@ struct process *discover_find(struct discover *d, int32_t host_pid)
     events_drain(d);
     im = table_newest(d, host_pid);
     if (im && image_is_live(im) && !is_there(d, im))
-        image_end(im, clock_monotonic_ns(), /* replaced= */ false);
+        image_end(d, im, clock_monotonic_ns(), /* replaced= */ false);
     if (!im || !image_is_live(im))
         im = facts_discover(d, host_pid, /* kernel_threads= */ true);
     else if (!im->facts && facts_read(d, im) != 0)
@@ -316,9 +316,9 @@ void process_unpin(struct process *p)
     p->pins--;
 }
 
-uint64_t discover_jvms_found(const struct discover *d)
+uint64_t discover_jvms_changed(const struct discover *d)
 {
-    return d->jvms_found;
+    return d->jvms_changed;
 }
 
 void discover_stats(const struct discover *d, struct discover_stats *ret)

@@ -187,8 +187,8 @@ struct process *discover_find(struct discover *d, int32_t host_pid);
 struct process *discover_known(struct discover *d, const struct proc_id *id);
 /* Calls @fn for each known image (also exited ones that are still kept); stops at non-zero. */
 int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie);
-/* Returns the number of processes found to be JVMs since the start. */
-uint64_t discover_jvms_found(const struct discover *d);
+/* Returns a number that rises when a process is found to be a JVM, and when a JVM ends. */
+uint64_t discover_jvms_changed(const struct discover *d);
 /* Reads the facts of a live process (JVM state, container) if they are missing or a second old.
  * Blocks only while it reads. For a request that names the process. */
 void discover_refresh(struct discover *d, struct process *p);

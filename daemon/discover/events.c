@@ -20,7 +20,7 @@ static void told_fork(struct discover *d, const struct sideband_record *r)
     if (im && im->p.id.start_ticks && im->p.id.start_ticks + 1 >= ticks_of_monotonic(d, r->time_ns))
         return;
     if (im) /* the exit of the earlier process was lost */
-        image_end(im, r->time_ns, /* replaced= */ false);
+        image_end(d, im, r->time_ns, /* replaced= */ false);
     recent_fork(&d->recent, r->host_pid, r->time_ns, r->time_ns + DISCOVER_SECOND_LOOK_NS);
 }
 
@@ -61,7 +61,7 @@ static void told_exit(struct discover *d, const struct sideband_record *r)
         recent_forget(&d->recent, r->host_pid);
     if (!im || !image_is_live(im) || im->p.id.start_ticks > ticks_of_monotonic(d, r->time_ns) + 1)
         return;
-    image_end(im, r->time_ns, /* replaced= */ false);
+    image_end(d, im, r->time_ns, /* replaced= */ false);
     if (d->in_poll && !im->handed && !im->p.pins)
         table_drop(d, im);
 }

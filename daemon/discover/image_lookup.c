@@ -45,7 +45,7 @@ void image_look_if_revived(struct discover *d, struct image *im, uint64_t now_ns
     r = readers_stat(d->opts.proc_fd, &im->p.id, &st);
     if (r == PROC_GONE || r == -ENOENT ||
         (r == 0 && (st.start_ticks != im->p.id.start_ticks || proc_stat_is_dead(&st))))
-        image_end(im, now_ns, /* replaced= */ false);
+        image_end(d, im, now_ns, /* replaced= */ false);
 }
 
 static bool image_holds(const struct image *im, uint64_t time_ns)
@@ -118,7 +118,7 @@ static struct image *add_ended(struct discover *d, const struct proc_id *id, str
     struct image *im = table_add(d, id, before, comm);
 
     if (im)
-        image_end(im, end_ns, replaced);
+        image_end(d, im, end_ns, replaced);
     return im;
 }
 
@@ -143,7 +143,7 @@ static struct image *add_sampled(struct discover *d, int32_t host_pid, uint64_t 
     if (newest && start_ticks && newest->p.id.start_ticks > start_ticks) /* the pid was reused */
         return add_ended(d, &id, newest, time_ns, /* replaced= */ false, comm);
     if (newest)
-        image_end(newest, time_ns, /* replaced= */ false);
+        image_end(d, newest, time_ns, /* replaced= */ false);
     if (note && note->exec_ns > time_ns) { /* the sample is older than the last exec */
         id.exec_no = note->execs - 1;
         return add_ended(d, &id, NULL, note->exec_ns, /* replaced= */ true, comm);

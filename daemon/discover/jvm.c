@@ -405,7 +405,7 @@ void jvm_look(struct discover *d, struct image *im)
     look(d, im, now_ns);
     looking_end();
     readers_spend(&im->p.id, clock_monotonic_ns() - now_ns);
-    d->jvms_found += !was && im->p.jvm != JVM_NO;
+    d->jvms_changed += !was && im->p.jvm != JVM_NO;
     if (image_is_live(im))
         schedule_next(d, im, now_ns);
     im->p.pins--;

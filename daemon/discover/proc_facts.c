@@ -219,7 +219,7 @@ int facts_read(struct discover *d, struct image *im)
     r = read_all(d, im, now_ns);
     im->p.pins--;
     if (r == PROC_GONE)
-        image_end(im, now_ns, /* replaced= */ false);
+        image_end(d, im, now_ns, /* replaced= */ false);
     return r;
 }
 
@@ -277,7 +277,7 @@ struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_t
         id.exec_no = MAX(id.exec_no, im->p.id.exec_no + 1);
     if (!im || !image_is_live(im) || !started_then(im, id.start_ticks)) {
         if (im)
-            image_end(im, clock_monotonic_ns(), /* replaced= */ false);
+            image_end(d, im, clock_monotonic_ns(), /* replaced= */ false);
         im = table_add(d, &id, NULL, span_of(stat.comm));
         if (!im)
             return NULL;

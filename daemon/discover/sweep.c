@@ -57,7 +57,7 @@ static void visit_known(struct discover *d, struct image *im)
     if (r < 0)
         return;
     if (r == PROC_GONE || st.start_ticks != im->p.id.start_ticks || proc_stat_is_dead(&st)) {
-        image_end(im, clock_monotonic_ns(), /* replaced= */ false);
+        image_end(d, im, clock_monotonic_ns(), /* replaced= */ false);
         return;
     }
     im->sweep = d->sweep.number;
@@ -82,7 +82,7 @@ static void visit(struct discover *d, int32_t host_pid)
         return;
     im = facts_discover(d, host_pid, /* kernel_threads= */ false);
     if (im && im->p.zombie)
-        image_end(im, clock_monotonic_ns(), /* replaced= */ false);
+        image_end(d, im, clock_monotonic_ns(), /* replaced= */ false);
     else if (im)
         jvm_look(d, im);
 }

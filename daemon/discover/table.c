@@ -249,10 +249,11 @@ struct image *table_add(struct discover *d, const struct proc_id *id, struct ima
     return im;
 }
 
-void image_end(struct image *im, uint64_t time_ns, bool replaced)
+void image_end(struct discover *d, struct image *im, uint64_t time_ns, bool replaced)
 {
     if (!image_is_live(im))
         return;
+    d->jvms_changed += im->p.jvm != JVM_NO;
     im->end_ns = time_ns;
     im->p.replaced = replaced;
     im->p.exited = true;
@@ -275,7 +276,7 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
         image_set_comm(im, comm);
     } else {
         im->p.replaced = true;
-        image_end(im, time_ns, /* replaced= */ true);
+        image_end(d, im, time_ns, /* replaced= */ true);
         im->p.pins++; /* a full table does not evict it */
         next = table_add(d, &id, NULL, comm);
         im->p.pins--;

@@ -141,7 +141,7 @@ struct discover {
     uint64_t told_until_ns;  /* records up to this time came from earlier rings */
     struct pod_cache *pods;
     struct discover_stats stats;
-    uint64_t jvms_found;        /* looks since the start that found a JVM */
+    uint64_t jvms_changed;      /* looks since the start that found a JVM, and ends of JVMs */
     int64_t timens_ns;          /* CLOCK_BOOTTIME here minus the initial namespace's */
     struct budget facts_budget; /* time for reading processes at their first sample */
     struct budget limit_budget; /* time for reading CPU limits again */
@@ -179,7 +179,7 @@ struct image *table_add(struct discover *d, const struct proc_id *id, struct ima
                         struct span comm);
 /* Frees @im. */
 void table_drop(struct discover *d, struct image *im);
-void image_end(struct image *im, uint64_t time_ns, bool replaced);
+void image_end(struct discover *d, struct image *im, uint64_t time_ns, bool replaced);
 /* Checks once a second whether @im, which a sample revived, has ended, and then ends it. */
 void image_look_if_revived(struct discover *d, struct image *im, uint64_t now_ns);
 /* Copies raw bytes into p->comm, cleaned; also into p->command while no better name is known. */

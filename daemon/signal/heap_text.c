@@ -70,10 +70,11 @@ static bool is_wanted(const struct watched *w)
                                        rule_heap_of(&w->numbers).part >= FILLED);
 }
 
-bool heap_text_is_due(const struct watched *w, uint64_t now_ns)
+uint64_t heap_text_due_ns(const struct watched *w)
 {
-    return now_ns >= w->heap.next_ns && !w->ended && !w->p->exited && !w->p->replaced &&
-           is_wanted(w);
+    bool runs = !w->ended && !w->p->exited && !w->p->replaced;
+
+    return runs && is_wanted(w) ? w->heap.next_ns : UINT64_MAX;
 }
 
 static void look(struct watched *w, struct discover *d, uint64_t now_ns)
@@ -98,7 +99,7 @@ void heap_text_poll(struct watched *const *all, size_t n, struct discover *d, ui
 
     for (size_t i = 0; i < n; i++) {
         forget(all[i]);
-        if (heap_text_is_due(all[i], now_ns) &&
+        if (now_ns >= heap_text_due_ns(all[i]) &&
             (!next || all[i]->heap.looked_ns < next->heap.looked_ns))
             next = all[i];
     }

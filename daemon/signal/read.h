@@ -33,7 +33,7 @@ bool read_cgroup(const struct broker_cgroup_files *f, struct number_reading *r);
 void cgroup_files_close(struct broker_cgroup_files *f);
 /* Gets the number after @key and a blank at the start of a line of @text. */
 bool read_field(struct span text, const char *key, double *ret);
-/* Gets the time in ns in which some thread waited, from a file such as cpu.pressure. */
+/* Gets the time in ns in which some thread waited, from a file such as memory.pressure. */
 bool read_pressure(struct span text, double *ret);
 
 /* ---- read_jvm.c ---- */

@@ -76,11 +76,6 @@ static void take_swap(struct span text, struct number_reading *r)
 
 bool read_cgroup(const struct broker_cgroup_files *f, struct number_reading *r)
 {
-    static const enum number PRESSURES[BROKER_CGROUP_FILES] = {
-        [BROKER_CGROUP_CPU_PRESSURE] = NUMBER_CPU_PRESSURE_NS,
-        [BROKER_CGROUP_MEMORY_PRESSURE] = NUMBER_MEMORY_PRESSURE_NS,
-        [BROKER_CGROUP_IO_PRESSURE] = NUMBER_IO_PRESSURE_NS,
-    };
     bool whole = true;
 
     if (f->cpu_limit)
@@ -104,7 +99,7 @@ bool read_cgroup(const struct broker_cgroup_files *f, struct number_reading *r)
         else if (i == BROKER_CGROUP_KILLS)
             read_field(text, "oom_kill", &r->v[NUMBER_OOM_KILLS]);
         else
-            read_pressure(text, &r->v[PRESSURES[i]]);
+            read_pressure(text, &r->v[NUMBER_MEMORY_PRESSURE_NS]);
     }
     return whole;
 }

@@ -64,6 +64,4 @@ void read_node(int proc_fd, struct number_reading *r)
     take_memory(proc_fd, r);
     take_pressure(proc_fd, "pressure/cpu", &r->v[NUMBER_NODE_CPU_PRESSURE_NS]);
     take_pressure(proc_fd, "pressure/memory", &r->v[NUMBER_MEMORY_PRESSURE_NS]);
-    take_pressure(proc_fd, "pressure/io", &r->v[NUMBER_IO_PRESSURE_NS]);
-    r->v[NUMBER_CPU_PRESSURE_NS] = r->v[NUMBER_NODE_CPU_PRESSURE_NS];
 }

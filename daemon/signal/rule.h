@@ -80,7 +80,8 @@ const struct signal_rule *rule_of(enum rule_id id);
 
 /* ---- rule_text.c: texts and severities ---- */
 
-/* Writes the sentence of @f. */
+/* Writes the sentence of @f. Call it once the strength is known: a finding below RULE_RELEASE has
+ * no sentence. */
 void rule_say(struct rule_finding *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Appends to the sentence of @f; cuts what has no room. */
 void rule_add(struct rule_finding *f, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -11,10 +11,18 @@
 #define COST_MUCH 0.15
 #define COST_MOST 0.4
 
+/* Returns whether the sentence of @f may be shown: that of a weaker finding never is. */
+static bool is_shown(const struct rule_finding *f)
+{
+    return f->strength >= RULE_RELEASE;
+}
+
 void rule_say(struct rule_finding *f, const char *fmt, ...)
 {
     va_list ap;
 
+    if (!is_shown(f))
+        return;
     va_start(ap, fmt);
     vsnprintf(f->sentence, sizeof(f->sentence), fmt, ap);
     va_end(ap);
@@ -25,6 +33,8 @@ void rule_add(struct rule_finding *f, const char *fmt, ...)
     size_t at = strlen(f->sentence);
     va_list ap;
 
+    if (!is_shown(f))
+        return;
     va_start(ap, fmt);
     vsnprintf(f->sentence + at, sizeof(f->sentence) - at, fmt, ap);
     va_end(ap);

@@ -94,7 +94,8 @@ struct signals_stats {
     uint64_t jvms, left_out;   /* jvms: watched now; left_out: JVMs beyond the limit */
     uint64_t ends_dropped;     /* ended JVMs since the start, above SIGNAL_ENDED_MAX */
     uint64_t threads_left_out; /* threads of running JVMs without a look at their waits */
-    uint64_t readings, cpu_ns; /* number and CPU time of the readings since the start */
+    uint64_t readings, cpu_ns; /* number, and CPU time of this thread and the readers, since the
+                                  start */
     uint64_t bytes;            /* memory of the JVMs' numbers */
 };
 /* Gets the counters and sizes of @s. */

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/places.h"
+#include "proc/stall_readers.h"
 #include "signal/measures.h"
 #include "signal/watched.h"
 
@@ -15,7 +16,7 @@
 #define FILES_FAILED_NS (30 * NSEC_PER_SEC)
 #define LIMITS_NS (60 * NSEC_PER_SEC)
 #define PEERS_NS (250 * NSEC_PER_MSEC) /* time between two searches for a pool's server */
-#define PEER_EVERY 3                   /* readings after which a known server is looked up again */
+#define PEER_EVERY 6                   /* readings after which a known server is looked up again */
 #define PRESSED 0.2                    /* pressure above which times of threads are read */
 #define BUSY 0.05                      /* CPUs used; times of threads are not read with less */
 #define THREADS_EVERY 2                /* readings of a JVM for one of its threads' times */
@@ -28,7 +29,8 @@ struct signals {
     uint64_t list_ns, node_ns;
     uint64_t peers_ns;  /* no server is looked up before this time */
     bool peers_refused; /* the broker's refusal was logged */
-    uint64_t found;     /* discover_jvms_found() at the last list of JVMs */
+    uint64_t changed;   /* discover_jvms_changed() at the last list of JVMs */
+    uint64_t due_ns;    /* nothing is due before this time, unless `changed` is old */
     struct number_reading node;
     struct signals_stats stats;
 };
@@ -264,11 +266,15 @@ static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
                     (w->states[RULE_POOL_EXHAUSTED].on || w->states[RULE_POOL_EXHAUSTED].strong_ns);
 }
 
-static bool is_due(const struct watched *w, uint64_t now_ns)
+/* Returns when @w has to be read; UINT64_MAX: never again. */
+static uint64_t due_ns(const struct watched *w)
 {
-    return !w->ended && !w->p->replaced && (w->p->exited || now_ns >= w->next_ns);
+    if (w->ended || w->p->replaced)
+        return UINT64_MAX;
+    return w->p->exited ? 0 : w->next_ns;
 }
 
+/* JVMs are read at the same times, so that they share the numbers of the node. */
 static void look_at(struct signals *s, struct watched *w, uint64_t now_ns)
 {
     if (w->p->exited) {
@@ -276,21 +282,21 @@ static void look_at(struct signals *s, struct watched *w, uint64_t now_ns)
         return;
     }
     read_one(s, w, now_ns);
-    w->next_ns = now_ns + NUMBERS_STEP_NS;
+    w->next_ns = (now_ns / NUMBERS_STEP_NS + 1) * NUMBERS_STEP_NS;
     s->stats.readings++;
 }
 
-/* Returns whether JVMs have to be listed. A new JVM must be listed at once: it may end within a
- * second, and its end is known only if its pidfd was open before. */
+/* Returns whether JVMs have to be listed: a JVM is new, or ended. It must be listed at once: it may
+ * end within a second, and its end is known only if its pidfd was open before. */
 static bool is_list_due(const struct signals *s, uint64_t now_ns)
 {
-    return now_ns - s->list_ns >= LIST_NS || discover_jvms_found(s->opts.discover) != s->found;
+    return now_ns - s->list_ns >= LIST_NS || discover_jvms_changed(s->opts.discover) != s->changed;
 }
 
 static void list(struct signals *s, uint64_t now_ns)
 {
     s->list_ns = now_ns;
-    s->found = discover_jvms_found(s->opts.discover);
+    s->changed = discover_jvms_changed(s->opts.discover);
     s->stats.left_out = 0;
     discover_each(s->opts.discover, list_one, s);
     sweep(s, now_ns);
@@ -302,7 +308,7 @@ static void look_at_due(struct signals *s, uint64_t now_ns)
 
     for (size_t i = 0; i < s->count && took_ns < POLL_NS; i++) {
         s->next = (s->next + 1) % s->count;
-        if (!is_due(s->all[s->next], now_ns))
+        if (now_ns < due_ns(s->all[s->next]))
             continue;
         look_at(s, s->all[s->next], now_ns);
         took_ns = clock_monotonic_ns() - begun_ns;
@@ -339,23 +345,42 @@ static void ask_peer(struct signals *s, uint64_t now_ns)
     }
 }
 
+/* Returns when something is due next, apart from a list. */
+static uint64_t next_due_ns(const struct signals *s)
+{
+    uint64_t next_ns = UINT64_MAX;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct watched *w = s->all[i];
+
+        next_ns = MIN(next_ns, MIN(due_ns(w), heap_text_due_ns(w)));
+        if (w->wants_peer)
+            next_ns = MIN(next_ns, s->peers_ns);
+    }
+    return next_ns;
+}
+
+/* Returns the CPU time of this thread and of the readers that read for it. */
+static uint64_t cpu_ns(void)
+{
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID) + readers_cpu_ns();
+}
+
 void signals_poll(struct signals *s, uint64_t now_ns)
 {
-    bool listing = is_list_due(s, now_ns), due = listing;
-    uint64_t cpu_ns;
+    bool listing = is_list_due(s, now_ns);
+    uint64_t begun_ns;
 
-    for (size_t i = 0; i < s->count && !due; i++)
-        due = is_due(s->all[i], now_ns) || (s->all[i]->wants_peer && now_ns >= s->peers_ns) ||
-              heap_text_is_due(s->all[i], now_ns);
-    if (!due)
+    if (!listing && now_ns < s->due_ns)
         return;
-    cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    begun_ns = cpu_ns();
     if (listing)
         list(s, now_ns);
     look_at_due(s, now_ns);
     ask_peer(s, now_ns);
     heap_text_poll(s->all, s->count, s->opts.discover, now_ns);
-    s->stats.cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+    s->due_ns = next_due_ns(s);
+    s->stats.cpu_ns += cpu_ns() - begun_ns;
 }
 
 /* ---- what is on, and was ---- */

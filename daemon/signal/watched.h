@@ -116,8 +116,8 @@ int wait_peers_descriptor(const struct waiting_peer *p, uint64_t *ret_poll, bool
 
 /* ---- heap_text.c ---- */
 
-/* Returns whether a sample of the heap is due: a signal about the heap is on. */
-bool heap_text_is_due(const struct watched *w, uint64_t now_ns);
+/* Returns when the next sample of the heap is due; UINT64_MAX: no signal about the heap is on. */
+uint64_t heap_text_due_ns(const struct watched *w);
 /* Samples the heap of one of @n JVMs for which a sample is due; they take turns. This takes some 4
  * ms, and up to 20 ms if the heap is full of words that look like classes. Then sets heap_text of
  * that JVM. Clears heap_text of JVMs without a signal about the heap. */

@@ -31,7 +31,6 @@ static bool see_cpu(void *cookie, int mount_fd, const char *folder)
     struct broker_cgroup_files *f = cookie;
     uint64_t limit = cgroup_cpu_limit_at(mount_fd, folder);
 
-    open_first(&f->fds[BROKER_CGROUP_CPU_PRESSURE], mount_fd, folder, "cpu.pressure");
     if (!limit || (f->cpu_limit && limit >= f->cpu_limit))
         return false;
     f->cpu_limit = limit;
@@ -88,7 +87,6 @@ static bool see_memory(void *cookie, int mount_fd, const char *folder)
     open_first(&f->fds[BROKER_CGROUP_KILLS], mount_fd, folder, "memory.events");
     open_first(&f->fds[BROKER_CGROUP_KILLS], mount_fd, folder, "memory.oom_control");
     open_first(&f->fds[BROKER_CGROUP_MEMORY_PRESSURE], mount_fd, folder, "memory.pressure");
-    open_first(&f->fds[BROKER_CGROUP_IO_PRESSURE], mount_fd, folder, "io.pressure");
     if ((cgroup_read_numbers(mount_fd, folder, "memory.max", &limit, 1) ||
          cgroup_read_numbers(mount_fd, folder, "memory.limit_in_bytes", &limit, 1)) &&
         limit && limit < NO_MEMORY_LIMIT && (!f->memory_limit || limit < f->memory_limit))

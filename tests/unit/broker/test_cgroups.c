@@ -139,7 +139,7 @@ START_TEST(opens_the_files)
         { "box/memory.max", "1048576\n" },
         { "box/a/memory.events", "oom_kill 1\n" },
         { "box/memory.events", "oom_kill 5\n" },
-        { "box/a/cpu.pressure", "some total=3\n" },
+        { "box/a/memory.pressure", "some total=3\n" },
         { "box/a/memory.swap.max", "1024\n" }, /* less, and more of it is left */
         { "box/memory.swap.max", "4096\n" },
         { "box/a/memory.swap.current", "100\n" },
@@ -168,8 +168,7 @@ START_TEST(opens_the_files)
     memset(text, 0, sizeof(text));
     ck_assert_int_gt(read(f.fds[BROKER_CGROUP_SWAP], text, sizeof(text) - 1), 0);
     ck_assert_str_eq(text, "4000\n");
-    ck_assert_int_ge(f.fds[BROKER_CGROUP_CPU_PRESSURE], 0);
-    ck_assert_int_eq(f.fds[BROKER_CGROUP_IO_PRESSURE], -1);
+    ck_assert_int_ge(f.fds[BROKER_CGROUP_MEMORY_PRESSURE], 0);
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
         close_fd(f.fds[i]);
     close(s.proc_fd);

@@ -19,7 +19,6 @@ void healthy(struct making *m)
     v[NUMBER_PERIODS] += 100;
     v[NUMBER_PERIODS_THROTTLED] += 3;
     v[NUMBER_MEMORY_LIMIT_BYTES] = 512 * MIB;
-    v[NUMBER_CPU_PRESSURE_NS] += 0.3e9;
     v[NUMBER_NODE_CPU_PRESSURE_NS] += 0.3e9;
     v[NUMBER_NODE_CPUS] = 4;
     v[NUMBER_NODE_STEAL_NS] += 0.01e9;

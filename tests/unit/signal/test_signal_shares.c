@@ -22,8 +22,16 @@ static struct process *add_jvm(int32_t pid, uint64_t owner)
     ck_assert_ptr_nonnull(p);
     p->jvm = JVM_UNSUPPORTED;
     p->exited = false; /* it counts as running */
+    image_of(p)->end_ns = UINT64_MAX;
     p->payer = owner;
     return p;
+}
+
+/* Ends @p, as discover/ does. */
+static void end_jvm(struct process *p)
+{
+    image_end(d, image_of(p), clock_monotonic_ns(), /* replaced= */ false);
+    ck_assert(p->exited);
 }
 
 static void poll_after(uint64_t ns)
@@ -79,7 +87,7 @@ START_TEST(ended_ones_of_a_crowd_leave_those_of_others)
         all[i] = add_jvm(1000 + (int32_t)i, i ? crowd : other);
     poll_again();
     for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-        all[i]->exited = true;
+        end_jvm(all[i]);
         if (i == 0)
             poll_again();
     }
@@ -111,7 +119,7 @@ START_TEST(an_end_is_past_for_an_hour)
     size_t past = 0;
 
     poll_again();
-    p->exited = true;
+    end_jvm(p);
     for (size_t i = 0; i < 20; i++)
         poll_again();
     shown = 0;
@@ -162,7 +170,7 @@ START_TEST(an_end_for_a_release_is_not_shown)
     size_t past = 0;
 
     poll_again();
-    p->exited = true;
+    end_jvm(p);
     status = RELEASED[_i].status;
     poll_again();
     shown = 0;
@@ -197,12 +205,12 @@ START_TEST(hidden_ends_are_dropped_first)
     for (size_t i = 0; i < 20; i++)
         poll_again();
     status = SIGSEGV;
-    all[0]->exited = true;
+    end_jvm(all[0]);
     for (size_t i = 0; i < 20; i++)
         poll_again();
     status = SIGTERM;
     for (size_t i = 1; i < ARRAY_SIZE(all); i++) {
-        all[i]->exited = true;
+        end_jvm(all[i]);
         for (size_t k = 0; k < 20; k++)
             poll_again();
         signals_set_releases(s, replace, NULL);
