@@ -19,7 +19,7 @@ if [ -e "$usr/bin/flamed" ] && { [ ! -L "$usr/bin/flamed" ] || [ ! -e "$mark" ];
 fi
 
 if [ "${1:-}" = --remove ]; then
-    [ -n "${DESTDIR:-}" ] || [ ! -e "$usr/lib/flamed/prerm" ] || sh "$usr/lib/flamed/prerm" remove
+    [ -n "${DESTDIR:-}" ] || [ ! -e "$usr/lib/flamed/prerm" ] || sh "$usr/lib/flamed/prerm" remove disable
     for unit in $units; do
         rm -f "$usr/lib/systemd/system/$unit"
     done

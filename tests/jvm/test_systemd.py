@@ -32,6 +32,8 @@ mount -o remount,bind,ro /srv
 exec chroot /srv "$@"
 """
 POSTINST, PRERM, POSTRM = (os.path.join(paths.TREE, "cmake/deb", name) for name in ("postinst", "prerm", "postrm"))
+RPM_POST, RPM_PREUN = (os.path.join(paths.TREE, "cmake/tarball", name) for name in ("rpm_post.sh", "rpm_preun.sh"))
+MARK = "/usr/lib/flamed/installed-by-install.sh"
 
 
 def mask(names) -> int:
@@ -264,7 +266,8 @@ class Package(WithMachine):
         new = "/usr/lib/systemd/system/flamed-broker.socket"
         self.run_("gpasswd -d flamed flamed-broker && rmdir /run/flamed-broker && groupdel flamed-broker")
         self.run_(f"cp {new} /run/new.socket; printf '{self.OLD_SOCKET}' >{new}; systemctl daemon-reload")
-        self.run_("install -d -m 1775 -o root -g flamed /run/flamed && systemctl enable --now flamed-broker.socket")
+        self.run_("install -d -m 1775 -o root -g flamed /run/flamed && systemctl enable --now flamed-broker.socket && "
+                  "systemctl enable flamed.service")
         group = self.run_("getent group flamed").split(":")[2]
         self.run_(f"touch /run/flamed/mine && python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"{SOCKET}\")'",
                   user=ALICE, groups=group)
@@ -282,6 +285,67 @@ class Package(WithMachine):
         self.package(POSTINST, "configure", "0.1.0")
         self.wait_ready()
 
+    def expect(self, *states: str) -> None:
+        """STATES: whether flamed.service, flamed-broker.socket and flamed-launcher.socket are enabled, and whether they run."""
+        text = self.run_("for unit in flamed.service flamed-broker.socket flamed-launcher.socket; do "
+                         "echo $(systemctl is-enabled $unit) $(systemctl is-active $unit); done")
+        self.assertEqual(text.split("\n")[:-1], list(states))
+
+    def test_an_administrators_choice(self):
+        """An upgrade starts again what ran or was enabled. It enables nothing, and what is masked stays so."""
+        on, off, masked = "enabled active", "disabled inactive", "masked inactive"
+        self.run_("systemctl mask flamed-launcher.socket")
+        self.start()
+        self.expect(on, on, masked)
+        for change, *states in (("start flamed-broker.service", on, on, masked),
+                                ("unmask flamed-launcher.socket && systemctl enable flamed-launcher.socket", on, on, on),
+                                ("mask --now flamed-broker.service",), # nothing serves: that does not fail the package
+                                ("unmask flamed-broker.service && systemctl reset-failed", on, on, on),
+                                ("mask --now flamed.service", masked, on, on),
+                                ("unmask flamed.service", on, on, on),
+                                ("stop flamed.service", on, on, on),
+                                ("disable flamed.service", "disabled active", on, on),
+                                ("stop flamed.service", off, on, on),
+                                ("disable --now flamed-broker.service flamed-broker.socket flamed-launcher.socket", off, off, off),
+                                ("start flamed.service", "disabled active", "disabled active", "disabled active"),
+                                ("enable flamed.service flamed-broker.socket flamed-launcher.socket", on, on, on)):
+            with self.subTest(change):
+                self.run_("systemctl " + change)
+                self.package(POSTINST, "configure", "0.1.0")
+                if states:
+                    self.expect(*states)
+
+    def test_it_comes_back(self):
+        """dpkg calls it an upgrade, where a removed package is installed again."""
+        self.start()
+        for change, flamed in ("mask --now flamed-launcher.socket", "enabled"), ("disable flamed.service", "disabled"):
+            self.run_("systemctl " + change)
+            self.package(PRERM, "remove")
+            self.expect(flamed + " inactive", "enabled inactive", "masked inactive")
+            self.package(POSTINST, "configure", "0.1.0")
+            self.expect("enabled active" if flamed == "enabled" else "disabled inactive", "enabled active", "masked inactive")
+
+    def test_in_place_of_the_tarball(self):
+        """The first version of a package, over what install.sh installed, which runs."""
+        for script in POSTINST, PRERM:
+            shutil.copy(script, self.machine.shared)
+        self.start()
+        self.run_("systemctl disable flamed.service")
+        for script, arguments in (POSTINST, ["configure"]), (RPM_POST, ["1"]):
+            with self.subTest(script):
+                self.run_(f"cd /usr/lib/flamed && mkdir -p lib licenses && cp /run/tests/p* . && touch flamed LICENSE {MARK}")
+                old = self.main_pid("flamed")
+                self.package(script, *arguments)
+                self.assertNotIn(self.main_pid("flamed"), (0, old))
+                self.expect("disabled active", "enabled active", "enabled active")
+                self.assertNotIn(os.path.basename(MARK), self.run_("ls /usr/lib/flamed").split())
+                if script == POSTINST:
+                    self.assertEqual(self.run_("ls /usr/lib/flamed").split(), ["flamed-broker", "flamed-push"])
+        self.package(RPM_PREUN, "1")
+        self.expect("disabled active", "enabled active", "enabled active")
+        self.package(RPM_PREUN, "0")
+        self.expect(*["disabled inactive"] * 3)
+
     def test_removal(self):
         self.start()
         self.package(PRERM, "remove")
@@ -289,4 +353,5 @@ class Package(WithMachine):
         self.package(POSTRM, "purge")
         self.assertEqual(self.run_("ls -d /run/flamed* /var/lib/flamed /etc/systemd/system/*.wants/flamed* 2>/dev/null", check=False), "")
         self.assertEqual(self.run_("getent passwd flamed; getent group flamed flamed-broker", check=False), "")
-        self.assertNotIn("loaded failed", self.run_("systemctl list-units --all --no-pager 'flamed*'"))
+        self.assertNotIn("loaded failed", self.run_("systemctl list-units --all --no-pager 'flamed*'"),
+                         self.run_("journalctl -o short-precise --no-pager | tail -60"))
