@@ -73,6 +73,7 @@ void server_deinit(struct server *s)
     s->agents = agents_free(s->agents);
     s->owner_files = owner_files_free(s->owner_files);
     s->walk.holders = holders_free(s->walk.holders);
+    given_deinit(&s->given);
 }
 
 void server_forget_tables(struct server *s)
@@ -100,12 +101,14 @@ int server_tend(struct server *s)
 {
     uint64_t now_ns;
 
-    if (!s->sampling.sampler)
+    if (!s->sampling.sampler && !s->given.count)
         return -1;
     now_ns = clock_monotonic_ns();
     if (now_ns - s->tended_ns >= SERVER_TEND_NS) {
         s->tended_ns = now_ns;
-        sampler_follow_cpus(s->sampling.sampler);
+        given_forget_closed(&s->given);
+        if (s->sampling.sampler)
+            sampler_follow_cpus(s->sampling.sampler);
     }
     return (int)(SERVER_TEND_NS / NSEC_PER_MSEC);
 }
@@ -215,6 +218,8 @@ int server_answer(struct server *s, int fd)
     if (n <= 0)
         return n == 0 || n == -ECONNRESET ? 1 : (int)n;
     r = answer(s, raw, (size_t)n, &q, &rep);
+    if (r == 0 && !s->look)
+        r = given_take(&s->given, rep.fds, rep.fd_count, &rep.err);
     r = reply_send(fd, &q, r, &rep);
     for (size_t i = 0; i < rep.fd_count; i++)
         close_fd(rep.fds[i]);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "broker/given.h"
 #include "broker/hooker.h"
 #include "broker/loader.h"
 #include "broker_client/requests.h"
@@ -119,6 +120,7 @@ struct server {
     struct agents *agents;
     struct owner_files *owner_files;
     struct server_walk walk;
+    struct given given; /* not of an opener */
     const void *tables; /* memory for tables that flamed writes: BROKER_TABLES_BYTES; NULL:
                          * none */
 };
@@ -155,8 +157,9 @@ void server_forget_client(struct server *s);
  * broken. Blocks in sending no longer than the socket's send timeout. */
 int server_answer(struct server *s, int fd);
 
-/* Does periodic work, about once a second: sampling follows processors that come and go. Return:
- * milliseconds until the next call; -1: none is needed. */
+/* Does periodic work, about once a second: sampling follows processors that come and go, and files
+ * that flamed has closed are freed. Return: milliseconds until the next call; -1: none is
+ * needed. */
 int server_tend(struct server *s);
 
 /* Adds @fd to the reply, which takes ownership. Returns 0, so that a request's function can end

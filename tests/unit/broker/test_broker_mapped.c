@@ -164,6 +164,51 @@ START_TEST(memory_that_may_grow_is_a_sealed_copy)
 }
 END_TEST
 
+#define LARGE_BYTES (8 << 20)
+
+static void map_large(void *cookie)
+{
+    layout->jvm = (uint64_t)(uintptr_t)mmap(NULL, LARGE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED,
+                                            *(int *)cookie, 0);
+}
+
+/* Asks for a copy until the answer is not that the copy takes long. */
+static int ask_large(const struct proc_id *id, int *ret_fd)
+{
+    int r;
+
+    do {
+        struct error err = ERROR_NULL;
+
+        r = broker_mapped(fx.b, id, layout->jvm, layout->jvm + LARGE_BYTES, ret_fd, &err);
+        usleep(r == -ETIMEDOUT ? 100000 : 0);
+    } while (r == -ETIMEDOUT);
+    return r;
+}
+
+/* A compromised flamed keeps what it gets, whose pages are charged to the broker. */
+START_TEST(copies_have_a_limit)
+{
+    int memory = memfd_create("doublemapper", MFD_CLOEXEC), fds[64], more = -1, count = 0;
+    struct proc_id id;
+    pid_t pid;
+
+    ck_assert(memory >= 0 && ftruncate(memory, LARGE_BYTES) == 0);
+    pid = start_child(map_large, &memory);
+    id = id_of(pid);
+    while (count < (int)ARRAY_SIZE(fds) && ask_large(&id, &fds[count]) == 0)
+        count++;
+    ck_assert_int_eq(count, 192 / 8); /* GIVEN_BYTES_MAX */
+    ck_assert_int_eq(ask_large(&id, &more), -EDQUOT);
+    close(fds[--count]);
+    ck_assert_int_eq(ask_large(&id, &fds[count++]), 0);
+    while (count)
+        close(fds[--count]);
+    close(memory);
+    end_child(pid);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("broker_mapped");
@@ -178,5 +223,6 @@ int main(void)
     tcase_add_test(tc, the_vdso_is_a_sealed_copy);
     tcase_add_test(tc, memory_is_a_sealed_copy);
     tcase_add_loop_test(tc, memory_that_may_grow_is_a_sealed_copy, 0, 2);
+    tcase_add_test(tc, copies_have_a_limit);
     return suite_run_case("broker_mapped", tc);
 }

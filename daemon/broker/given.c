@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/given.h"
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* With less than this, closed files may wait for the next given_forget_closed(). */
+#define SLACK_BYTES (UINT64_C(4) << 20)
+#define SLACK_FILES 64
+#define BLOCK_BYTES 512 /* of st_blocks */
+
+/* Returns true if @fd is a sealed file in memory of our user (memfd_seal()), and its bytes. */
+static bool is_made(int fd, uint64_t *ret_bytes)
+{
+    const int all = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+    int seals = fcntl(fd, F_GET_SEALS);
+    struct stat st;
+
+    if (seals < 0 || (seals & all) != all || fstat(fd, &st) < 0 || st.st_uid != geteuid())
+        return false;
+    *ret_bytes = (uint64_t)st.st_blocks * BLOCK_BYTES;
+    return true;
+}
+
+/* Opens @fd once more. A lease counts opens of a file, but not the descriptor that made it. */
+static int open_to_read(int fd)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+void given_forget_closed(struct given *g)
+{
+    for (size_t i = g->count; i > 0; i--) {
+        struct given_file *f = &g->files[i - 1];
+
+        if (fcntl(f->fd, F_SETLEASE, F_WRLCK) < 0 && (errno == EAGAIN || errno == EACCES))
+            continue; /* another process has the file open */
+        close_fd(f->fd);
+        g->bytes -= f->bytes;
+        *f = g->files[--g->count];
+    }
+}
+
+static int take_one(struct given *g, int *fd, uint64_t bytes, struct error *err)
+{
+    _cleanup_close_ int own = -1, theirs = -1;
+
+    if (g->count >= SLACK_FILES || g->bytes > SLACK_BYTES)
+        given_forget_closed(g);
+    if (g->count == GIVEN_FILES_MAX || bytes > GIVEN_BYTES_MAX - MIN(g->bytes, GIVEN_BYTES_MAX)) {
+        error_set(err, -EDQUOT,
+                  "flamed has %zu files in memory open that flamed-broker made, with %ju MiB: it "
+                  "gets no more of them",
+                  g->count, (uintmax_t)g->bytes >> 20);
+        error_remedy(err, "restart flamed if this stays");
+        return -EDQUOT;
+    }
+    signal(SIGIO, SIG_IGN); /* of broken leases, which are held only for a moment */
+    own = open_to_read(*fd);
+    theirs = own < 0 ? own : open_to_read(*fd);
+    if (theirs < 0)
+        return error_code(err, theirs, "cannot open a file in memory once more");
+    close_fd(*fd);
+    *fd = take_fd(&theirs);
+    g->files[g->count++] = (struct given_file){ take_fd(&own), bytes };
+    g->bytes += bytes;
+    return 0;
+}
+
+int given_take(struct given *g, int *fds, size_t n, struct error *err)
+{
+    uint64_t bytes = 0;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        if (is_made(fds[i], &bytes))
+            r = take_one(g, &fds[i], bytes, err);
+    }
+    return r;
+}
+
+void given_deinit(struct given *g)
+{
+    while (g->count)
+        close_fd(g->files[--g->count].fd);
+    g->bytes = 0;
+}
