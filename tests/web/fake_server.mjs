@@ -245,6 +245,7 @@ export class FakeServer {
         this.waiting = 0; // the pid of one whose threads all wait
         this.lockTimes = 1;
         this.schedules = [];
+        this.triggers = [];
         this.who = { subject: "user 0", known_by: "kernel", via: "TCP", uid: 0, role: "manage", may: ["health", "view", "profile", "attach", "manage"], sees: "all" };
         this.problems = [];
         this.recordsAllocations = false;
@@ -334,7 +335,7 @@ export class FakeServer {
             return this.send(response, 200, {});
         }
         if (path === "/api/v1/schedules")
-            return this.send(response, 200, { schedules: this.schedules });
+            return this.send(response, 200, { schedules: this.schedules, triggers: this.triggers });
         if (path === "/metrics")
             return this.send(response, 200, this.metrics(), "text/plain");
         if (path.startsWith("/api/v1/captures"))

@@ -424,6 +424,22 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("health lists schedules and triggers: what they take, and an error only until they have worked since", async ({ server, open }) => {
+        const iso = (ago) => new Date(Date.now() - ago * 1000).toISOString().replace("Z", "000000Z");
+        const one = { event: "cpu", hz: 99, for_seconds: 30, keep_seconds: null, last_capture: null, last_state: null, runs: 3, missed: 0, unmatched: 0 };
+
+        server.schedules.push({ ...one, name: "checkout", match: 'namespace="prod"', every_seconds: 600, phase_seconds: 0, next_run: iso(-60), last_run: iso(540), last_error: "no room", last_error_time: iso(5000) },
+            { ...one, name: "all", match: "", every_seconds: 3600, phase_seconds: 0, next_run: iso(-600), last_run: iso(9000), last_error: "no room", last_error_time: iso(5000), missed: 2 });
+        server.triggers.push({ ...one, name: "hot", match: "", on: "cpu > 0.9", cooldown_seconds: 600, last_run: null, last_error: null, last_error_time: null });
+        const page = await open("#/health"), rows = page.locator(".card-schedules tbody tr");
+
+        await rows.first().waitFor();
+        assert.deepEqual((await rows.locator("td:nth-child(2)").allTextContents()).map((text) => text.replaceAll("\u00a0", " ")),
+            ['cpu · 30 s every 10 min · namespace="prod"', "cpu · 30 s every 1 h · whole node", "cpu · 30 s when cpu > 0.9 · whole node"]);
+        assert.deepEqual(await rows.locator("td:last-child").evaluateAll((list) => list.map((cell) => cell.classList.contains("bad"))), [false, true, false]);
+        await close(page);
+    });
+
     nodeTest("help begins with questions, at its beginning", async ({ open }) => {
         const page = await open();
 

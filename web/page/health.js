@@ -33,6 +33,11 @@ export function metricSum(metrics, name, labels = {}) {
     return found.length ? found.reduce((sum, { value }) => sum + value, 0) : null;
 }
 
+// "cpu · 30 s every 10 min · namespace="prod"", of a schedule or a trigger of /api/v1/schedules.
+export function scheduleText({ event, for_seconds: seconds, every_seconds: every, on, match }) {
+    return [event, formatSeconds(seconds) + (every ? ` every ${formatSeconds(every)}` : ` when ${on || "an alert asks for it"}`), match || "whole node"].join(" · ");
+}
+
 export class HealthView {
     constructor(app) {
         this.app = app;
@@ -65,6 +70,7 @@ export class HealthView {
     }
 
     async load(signal) {
+        let failure = "";
         const part = async (id, run) => {
             try {
                 await run();
@@ -72,6 +78,7 @@ export class HealthView {
             } catch (error) {
                 if (isAbort(error))
                     throw error;
+                failure = error.message;
                 for (const one of id)
                     this.parts[one].replaceChildren(element("p", { class: "bad" }, [error.message, error.remedy].filter(Boolean).join(". ")));
                 return false;
@@ -80,11 +87,11 @@ export class HealthView {
         const fine = await Promise.all([
             part(["ready"], async () => this.showReady(await getReady(signal))),
             part(["cost", "quality", "store"], async () => this.showMetrics(parseMetrics(await getText("metrics", {}, signal)))),
-            part(["schedules"], async () => this.showSchedules((await getJson("api/v1/schedules", {}, signal)).schedules)),
+            part(["schedules"], async () => this.showSchedules(await getJson("api/v1/schedules", {}, signal))),
         ]);
 
         this.root.classList.remove("settling"); // all of it has its place
-        this.app.banner.show(fine.some(Boolean) ? "" : "flamed does not answer. Trying again …");
+        this.app.banner.show(fine.some(Boolean) ? "" : `${failure}. Trying again …`, "health");
     }
 
     showReady({ status, problems }) {
@@ -106,7 +113,8 @@ export class HealthView {
         const when = performance.now() / 1000;
         const cpu = ["flamed", "flamed-broker"].map((process) => get("flamed_cpu_seconds_total", { process }));
         const before = this.before;
-        const share = (i) => (before && cpu[i] !== null ? formatShare((cpu[i] - before.cpu[i]) / (when - before.when), 1) + " of a CPU" : "measuring …");
+        const isMeasured = (i) => before && cpu[i] !== null && cpu[i] >= before.cpu[i]; // less: it was started again
+        const share = (i) => (isMeasured(i) ? formatShare((cpu[i] - before.cpu[i]) / (when - before.when), 1) + " of a CPU" : "measuring …");
         const bytes = (value) => (value === null ? null : formatBytes(value));
         const count = (value) => (value === null ? null : formatCount(value));
         const samples = get("flamed_samples_total"), lost = get("flamed_samples_lost_total");
@@ -134,19 +142,20 @@ export class HealthView {
             ["Captures running", count(get("flamed_captures_running"))]]);
     }
 
-    showSchedules(schedules) {
-        const time = (text) => (text ? formatMoment(Date.parse(text)) : "–");
-        const what = (s) => [s.every, s.cron, s.target, s.event, s.seconds ? formatSeconds(s.seconds) : ""].filter((v) => typeof v === "string" && v).join(" · ");
+    // Triggers, too: they have no next run.
+    showSchedules({ schedules, triggers = [] }) {
+        const time = (text) => (text ? formatMoment(Date.parse(text)) : "–"), ago = (text) => (text ? `${time(text)}, ${formatAgo(Date.parse(text))} ago` : "not yet");
+        const isBad = (s) => s.last_error && !(Date.parse(s.last_run) > Date.parse(s.last_error_time)); // it has worked since
 
-        if (!schedules.length) {
+        if (!schedules.length && !triggers.length) {
             this.parts.schedules.replaceChildren(emptyState("Nothing is scheduled.",
                 "Schedules stand in /etc/flamed/flamed.yaml; captures that they take appear under Captures."));
             return;
         }
         this.parts.schedules.replaceChildren(element("div", { class: "wide" }, element("table", { class: "list" },
-            element("thead", {}, element("tr", {}, ...["Name", "What", "Last run", "Next run", "Last error"].map((label) => element("th", { scope: "col" }, label)))),
-            element("tbody", {}, ...schedules.map((s) => element("tr", {}, element("td", {}, s.name || "–"), element("td", {}, what(s)),
-                element("td", {}, s.last_run ? `${time(s.last_run)}, ${formatAgo(Date.parse(s.last_run))} ago` : "not yet"), element("td", {}, time(s.next_run)),
-                element("td", { class: s.last_error ? "bad" : null }, s.last_error || "none")))))));
+            element("thead", {}, element("tr", {}, ...["Name", "What", "Last run", "Next run", "Missed", "Last error"].map((label) => element("th", { scope: "col" }, label)))),
+            element("tbody", {}, ...[...schedules, ...triggers].map((s) => element("tr", {}, element("td", {}, s.name), element("td", {}, scheduleText(s)),
+                element("td", {}, ago(s.last_run)), element("td", {}, s.every_seconds ? time(s.next_run) : "when it is asked for"), element("td", {}, s.missed ? formatCount(s.missed) : "–"),
+                element("td", { class: isBad(s) ? "bad" : null }, s.last_error ? `${ago(s.last_error_time)}: ${s.last_error}` : "none")))))));
     }
 }
