@@ -2,16 +2,12 @@
 // The calls of methods that were asked for: of each method how many, and how long they took.
 
 import { element } from "../shared/dom.js";
-import { formatCount } from "../shared/format.js";
+import { formatCount, formatValue } from "../shared/format.js";
 
 const CALL_ROWS_MAX = 100;
 
 // "12.3 ms", "1.25 s"
-export function callLength(ns) {
-    if (ns >= 1e9)
-        return (ns / 1e9).toPrecision(3) + " s";
-    return (ns / 1e6).toFixed(ns < 1e8 ? 1 : 0) + " ms";
-}
+export const callLength = (ns) => formatValue(ns, "nanoseconds");
 
 function callRow({ name, count, cut, p50, p99, longest, longest_cut: more }) {
     const number = (text) => element("td", { class: "num" }, text);

@@ -108,7 +108,7 @@ export class HeatMap {
         if (!grid || !room)
             return;
         const scale = devicePixelRatio || 1;
-        const cell = Math.max(1, Math.min(CELL_WIDEST, Math.floor(room / grid.columns * scale) / scale));
+        const cell = Math.min(CELL_WIDEST, Math.floor(room / grid.columns * scale) / scale || room / grid.columns); // less than a pixel: neighbours share it
 
         this.cellWidth = cell;
         canvas.width = Math.round(cell * grid.columns * scale);
