@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-    asSentence, chooseClock, formatClock, formatCount, formatMoment, formatSeconds, formatShare, formatTime, formatValue, plural, withLocalTimes,
+    asSentence, chooseClock, formatClock, formatCount, formatMoment, formatRange, formatSeconds, formatShare, formatTime, formatValue, plural, withLocalTimes,
 } from "../../web/shared/format.js";
 
 const plain = (text) => text.replaceAll("\u00a0", " ");
@@ -58,4 +58,18 @@ test("what flamed says of an event stands as a sentence does, with the sign of m
     assert.equal(asSentence("memory that Java code allocates. It costs about 1 us for each, 0.5 us, and 10 usual ones."),
         "Memory that Java code allocates. It costs about 1 µs for each, 0.5 µs, and 10 usual ones.");
     assert.equal(asSentence(""), "");
+});
+
+test("a range has the day of each end that is not today's", () => {
+    const at = Date.parse("2026-11-21T23:50:00Z"), range = (minutes, now) => formatRange({ from: at, to: at + minutes * 60000 }, at + now * 60000);
+
+    chooseClock(true);
+    assert.equal(range(5, 6), "23:50:00 – 23:55:00");
+    assert.equal(range(5, 60), "2026-11-21 23:50:00 – 23:55:00");
+    assert.equal(range(20, 6000), "2026-11-21 23:50:00 – 2026-11-22 00:10:00");
+});
+
+test("the longest times have hours and days", () => {
+    assert.equal(formatValue(9e12, "nanoseconds"), "2.50\u00a0h");
+    assert.equal(formatValue(2592e11, "nanoseconds"), "3.00\u00a0d");
 });

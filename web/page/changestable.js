@@ -4,7 +4,7 @@
 import { getJson, isAbort } from "./api.js";
 import { CompareView } from "./compare.js";
 import { element, setText } from "../shared/dom.js";
-import { formatClock, formatMoment, formatSeconds, withLocalTimes } from "../shared/format.js";
+import { formatMoment, formatRange, formatSeconds, withLocalTimes } from "../shared/format.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { splitJavaName } from "../shared/names.js";
 import { formatRoute } from "./route.js";
@@ -76,7 +76,7 @@ export class ChangesTable {
         const options = CHANGE_SPANS_S.map((seconds) => [String(seconds), `The last ${formatSeconds(seconds)} against as much before`]);
 
         if (range)
-            options.unshift(["range", `${formatClock(range.from)} – ${formatClock(range.to)} against as much before`]);
+            options.unshift(["range", `${formatRange(range)} against as much before`]);
         else
             options.unshift(["", "Since the last deploy, or since yesterday"]);
         this.select.replaceChildren(...options.map(([value, text]) => element("option", { value }, text)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the shown range of a JVM can be compared with, as a menu.
 
-import { formatClock, formatSeconds } from "../shared/format.js";
+import { formatMoment, formatSeconds } from "../shared/format.js";
 import { openMenu } from "../shared/menu.js";
 
 const COMPARE_STEPS_S = [60, 300, 600, 1800, 3600];
@@ -22,7 +22,7 @@ export function openCompareMenu(control, shown, oldest, on) {
         if (seconds * 1000 > length && reaches(shown.to - seconds * 1000))
             items.push(choice(`With ${formatSeconds(seconds)} before`, shown.to - seconds * 1000));
     if (reaches(shown.from))
-        items.push(choice(`With the oldest that is recorded, from ${formatClock(oldest)} on`, oldest + length));
+        items.push(choice(`With the oldest that is recorded, from ${formatMoment(oldest)} on`, oldest + length));
     if (oldest)
         items.push({ label: "With a range that I drag …", run: on.drag });
     items.push({ label: "With another JVM, pod or capture …", run: on.other });

@@ -3,7 +3,7 @@
 // "pod:NAMESPACE/NAME", "service:NAME" with "," as "%2C", or nothing for the whole node; times are RFC 3339, or relative such as "-60s".
 
 import { getJson } from "./api.js";
-import { formatMoment, formatSeconds } from "../shared/format.js";
+import { formatMoment, formatRange, formatSeconds } from "../shared/format.js";
 import { jvmName, processName } from "./jvmwords.js";
 import { KIND } from "../shared/kinds.js";
 import { checkedJson, openJson } from "./openjson.js";
@@ -113,12 +113,6 @@ export function captureText(c) {
         `${formatSeconds(c.seconds)} · ${c.event}`;
 }
 
-export function rangeText({ from, to }, now = Date.now()) {
-    const end = formatMoment(to, now);
-
-    return `${formatMoment(from, now)} – ${end.slice(-8)}`;
-}
-
 // What can be chosen: [{label, options: [[value, text]]}], a value being a capture's id or "TARGET,".
 export function targetGroups(captures, jvms) {
     const byName = (a, b) => (a[1] < b[1] ? -1 : 1);
@@ -138,5 +132,5 @@ export function timeChoices(side) {
     const chosen = `${from},${to}`;
 
     return TIMES.some(([value]) => value === chosen) || chosen === "," ? TIMES
-        : [[chosen, rangeText(rangeOf(side))], ...TIMES];
+        : [[chosen, formatRange(rangeOf(side))], ...TIMES];
 }

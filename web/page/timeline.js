@@ -5,7 +5,7 @@
 import { CATEGORIES, bucketSum, categoryChip, categoryColor, cpusOf } from "./categories.js";
 import { paletteOf } from "../shared/colors.js";
 import { element, setText } from "../shared/dom.js";
-import { clockBehind, formatSeconds, formatShare, formatClock, plural } from "../shared/format.js";
+import { clockBehind, formatSeconds, formatShare, formatClock, formatRange, plural } from "../shared/format.js";
 import { THROTTLED, formatMs, isSumOfMinutes, stopsWithin } from "../shared/moments.js";
 import { button } from "./notice.js";
 
@@ -284,9 +284,9 @@ export class Timeline {
         const { data } = this;
         const [from, to] = this.range ? [this.range.from, this.range.to] : [data.from, data.to];
         const totals = data.samples.map((list) => list.reduce((sum, n, i) => {
-            const middle = data.from + (i + 0.5) * data.bucketMs;
+            const begin = data.from + i * data.bucketMs, within = Math.min(begin + data.bucketMs, to) - Math.max(begin, from);
 
-            return middle >= from && middle < to ? sum + n : sum;
+            return within > 0 ? sum + n * within / data.bucketMs : sum; // of a bucket as much as the range has of it
         }, 0));
         const total = totals.reduce((sum, n) => sum + n, 0);
         const stops = stopsWithin(data.stops, from, to);
@@ -348,16 +348,14 @@ export class Timeline {
         } else if (this.prompt) {
             setText(this.note, this.prompt);
         } else if (range) {
-            setText(this.note, `${formatClock(range.from)} to ${formatClock(range.to)}, ` +
-                formatSeconds((range.to - range.from) / 1000));
+            setText(this.note, `${formatRange(range)}, ${formatSeconds((range.to - range.from) / 1000)}`);
         } else {
             setText(this.note, data.total ? "Drag over the bars to see the flame graph of a moment."
                 : "No CPU time was sampled in this span.");
         }
-        this.plot.setAttribute("aria-valuetext", range
-            ? `${formatClock(range.from)} to ${formatClock(range.to)}` : "nothing chosen");
+        this.plot.setAttribute("aria-valuetext", range ? formatRange(range) : "nothing chosen");
         if (range)
-            this.plot.setAttribute("aria-valuenow", Math.round((range.to - data.from) / (data.to - data.from) * 100));
+            this.plot.setAttribute("aria-valuenow", Math.max(0, Math.min(100, Math.round((range.to - data.from) / (data.to - data.from) * 100))));
     }
 
     // ---- choosing ----

@@ -15,23 +15,44 @@ export class TimelineLoader {
     // @facts: {past, isGone} of the target. @on: {span: in seconds, NaN: the usual one, chosen(): another span, settled(): there is an answer,
     // loaded(): and it is shown, failed(error)}.
     constructor(timeline, target, facts, { span, ...on }) {
-        Object.assign(this, { timeline, target, facts, on, span: span || USUAL_SPAN });
-        timeline.head.append(spanSelect(TIMELINE_SPANS, this.span, "How much the timeline shows", (seconds) => this.setSpan(seconds)));
+        Object.assign(this, { timeline, target, facts, on, wanted: null, chosen: span || USUAL_SPAN, span: span || USUAL_SPAN });
+        this.select = spanSelect(TIMELINE_SPANS, this.span, "How much the timeline shows", (seconds) => this.setSpan(seconds));
+        timeline.head.append(this.select);
     }
 
     // 0: the usual one.
     get chosenSpan() {
-        return this.span === USUAL_SPAN ? 0 : this.span;
+        return this.chosen === USUAL_SPAN ? 0 : this.chosen;
     }
 
     setSpan(span) {
-        this.span = span;
+        this.chosen = this.span = span;
         this.on.chosen();
         this.restart();
     }
 
+    // From now on @range is in sight; null: there is none.
+    reach(range) {
+        const { span } = this;
+
+        this.wanted = range;
+        this.fit();
+        if (this.end && span !== this.span)
+            this.restart();
+    }
+
+    // As much as was chosen, or more where what is wanted lies further back.
+    fit() {
+        const { past } = this.facts, needed = this.wanted ? ((past ? past.last : Date.now()) - this.wanted.from) / 1000 : 0;
+        const [least] = TIMELINE_SPANS.find(([seconds]) => seconds >= needed) || [0]; // 0: further back than a day
+
+        this.span = Math.max(this.chosen, least);
+        this.select.value = this.span;
+    }
+
     restart() {
         this.stop();
+        this.fit();
         this.end = repeat(TIMELINE_SECONDS, (signal) => this.load(signal));
     }
 

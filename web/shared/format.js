@@ -31,7 +31,7 @@ function scaled(n, steps) {
     return "0" + NBSP + steps[steps.length - 1][1];
 }
 
-const NANOSECONDS = [[6e10, "min"], [1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+const NANOSECONDS = [[864e11, "d"], [36e11, "h"], [6e10, "min"], [1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 const BYTES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]];
 
 export function formatValue(n, unit) {
@@ -87,6 +87,13 @@ export function formatMoment(ms, now = Date.now()) {
     const [day, time] = shownAt(ms).split("T");
 
     return day === shownAt(now).slice(0, 10) ? time : `${day} ${time}`;
+}
+
+// "14:03:07 – 14:05:00": the day stands before each time that is of another day than the one before it.
+export function formatRange({ from, to }, now = Date.now()) {
+    const [begin, end] = [from, to].map((ms) => formatMoment(ms, now)), dayOf = (text) => text.slice(0, -8);
+
+    return `${begin} – ${dayOf(begin) === dayOf(end) ? end.slice(-8) : end}`;
 }
 
 // @text with its times, which flamed writes in UTC, by the clock that was chosen; unchanged where none was.
