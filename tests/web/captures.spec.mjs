@@ -248,7 +248,7 @@ describe("captures", { concurrency: 4 }, () => {
         const { id } = server.addCapture({ ago: 50000 }), page = await open("#/captures"), row = page.locator(".captures tbody tr", { has: page.locator(`a[href*="${id}"]`) });
 
         await row.getByRole("button", { name: /^Remove/ }).click();
-        await row.getByRole("button", { name: /^Remove/ }).and(page.locator(".armed")).waitFor();
+        await row.getByRole("button", { name: /^Really remove/ }).and(page.locator(".armed")).waitFor();
         assert.match(page.url(), /#\/captures$/);
         await row.locator(".col-event").click();
         await page.waitForURL(new RegExp(`#/capture/${id}`));

@@ -198,7 +198,7 @@ describe("the page", { concurrency: 4 }, () => {
         await page.keyboard.press("2");
         await page.locator(".captures tbody tr").waitFor();
         await page.getByRole("button", { name: /^Remove/ }).click();
-        await page.getByRole("button", { name: /^Remove/ }).click();
+        await page.getByRole("button", { name: /^Really remove/ }).click();
         await page.getByText("No captures yet.").waitFor();
         await close(page);
     });

@@ -44,6 +44,7 @@ export class CaptureList {
         this.query = query;
         this.on = on;
         this.emptyText = empty;
+        this.rows = new Map(); // {key, row} by id
         this.body = element("tbody");
         this.blank = element("div");
         this.more = button("Older ones", () => this.loadMore(), { hidden: true });
@@ -80,11 +81,18 @@ export class CaptureList {
     }
 
     async loadMore() {
-        const { captures, next } = await getJson("api/v1/captures", { ...this.query, limit: PAGE, cursor: this.next });
+        this.more.disabled = true; // a second press would add the same ones again
+        try {
+            const { captures, next } = await getJson("api/v1/captures", { ...this.query, limit: PAGE, cursor: this.next });
 
-        this.older = true;
-        this.next = next;
-        this.fill([...this.captures, ...captures]);
+            this.older = true;
+            this.next = next;
+            this.fill([...this.captures, ...captures]);
+        } catch (error) {
+            this.blank.replaceChildren(errorState(error));
+        } finally {
+            this.more.disabled = false;
+        }
     }
 
     fill(captures) {
@@ -97,7 +105,35 @@ export class CaptureList {
         if (key === this.key)
             return;
         this.key = key;
-        this.body.replaceChildren(...captures.map((c) => this.row(c)));
+        this.renewRows(captures);
+    }
+
+    // A row that reads as before stays as it is, with the focus, and with a button that was pressed once.
+    renewRows(captures) {
+        const before = this.rows;
+
+        this.rows = new Map(captures.map((c) => {
+            const key = JSON.stringify(c), old = before.get(c.id);
+
+            return [c.id, old && old.key === key ? old : { key, row: this.row(c) }];
+        }));
+        for (const [id, { row }] of before) {
+            const now = this.rows.get(id), focused = [...row.querySelectorAll("a, button")].indexOf(document.activeElement);
+
+            if (!now) {
+                row.remove();
+            } else if (now.row !== row) {
+                row.replaceWith(now.row);
+                const same = [...now.row.querySelectorAll("a, button")][focused];
+
+                if (same)
+                    same.focus({ preventScroll: true });
+            }
+        }
+        [...this.rows.values()].forEach(({ row }, i) => {
+            if (this.body.children[i] !== row)
+                this.body.insertBefore(row, this.body.children[i] || null);
+        });
     }
 
     row(c) {
@@ -124,10 +160,18 @@ export class CaptureList {
                 c.state === "failed" && c.failure ? `failed: ${c.failure}` : state),
             element("td", { class: "col-tools row-tools" }, c.state === "done"
                 ? element("a", { class: "tool", href: formatRoute("compare", "", { b: c.id }) }, "Compare") : null,
-            c.state === "running" ? button("Stop", () => postJson(`api/v1/captures/${c.id}/stop`).catch(() => {}))
+            c.state === "running" ? button("Stop", () => this.halt(c.id))
                 : button("Remove", (event) => this.remove(c.id, event.currentTarget), {
                     "aria-label": `Remove the capture of ${formatMoment(when)}`,
                 })));
+    }
+
+    async halt(id) {
+        try {
+            await postJson(`api/v1/captures/${id}/stop`);
+        } catch (error) {
+            this.blank.replaceChildren(errorState(error));
+        }
     }
 
     // The second press does it: a capture does not come back.
@@ -135,6 +179,7 @@ export class CaptureList {
         if (!control.classList.contains("armed")) {
             control.classList.add("armed");
             setText(control, "Really?");
+            control.setAttribute("aria-label", control.getAttribute("aria-label").replace("Remove", "Really remove"));
             return;
         }
         try {

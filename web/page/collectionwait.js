@@ -18,6 +18,8 @@ export class CollectionWait {
             const { history } = await getJson(`api/v1/jvms/${this.pid}/heap`, {}, signal);
             const now = history.collections.filter((n) => n !== null).at(-1);
 
+            if (now === undefined)
+                return; // its counters were not read yet
             this.first = this.first ?? now;
             this.passed(now - this.first);
             if (now - this.first < this.wanted || Date.now() - this.began < LEAST_MS)

@@ -52,8 +52,10 @@ export class EndedTable {
         this.filledAll = this.showsAll;
         this.key = key;
         this.root.hidden = !found.length;
-        this.heading.replaceChildren(plural(found.length + this.leftOut, "JVM has", "JVMs have") + " ended" +
-            (this.leftOut ? `; the last ${formatCount(found.length)} are known by name` : ""));
+        const isAll = found.length === this.list.length; // of those that were left out, it is not known whether they match
+
+        this.heading.replaceChildren(plural(found.length + (isAll ? this.leftOut : 0), "JVM has", "JVMs have") + " ended" +
+            (this.leftOut ? `; ${isAll ? `the last ${formatCount(found.length)}` : `only the last ${formatCount(this.list.length)}`} are known by name` : ""));
         this.more.hidden = this.showsAll || found.length <= ENDED_FIRST;
         const focused = document.activeElement, href = this.body.contains(focused) ? focused.getAttribute("href") : "";
 

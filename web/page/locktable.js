@@ -75,8 +75,8 @@ export function signalsText(locks) {
 }
 
 const LOCK_COLUMNS = [
-    { label: "What", order: (a, b) => (a.name < b.name ? -1 : 1) },
-    { label: "How", order: (a, b) => (a.way < b.way ? -1 : 1) },
+    { label: "What", isRising: true, order: (a, b) => (a.name < b.name ? -1 : 1) },
+    { label: "How", isRising: true, order: (a, b) => (a.way < b.way ? -1 : 1) },
     { label: "Time", kind: "num", order: (a, b) => b.value - a.value },
     { label: "Share", kind: "num", order: (a, b) => b.value - a.value },
     { label: "Threads", kind: "num", order: (a, b) => b.threads - a.threads },
@@ -132,7 +132,7 @@ export class LockTable {
         });
         const time = signals.reduce((sum, { value }) => sum + value, 0), { control } = (this.body.contains(document.activeElement) ? document.activeElement : this.body).dataset;
 
-        this.heads.forEach((head, i) => head.setAttribute("aria-sort", LOCK_COLUMNS[i] === order ? "descending" : "none"));
+        this.heads.forEach((head, i) => head.setAttribute("aria-sort", LOCK_COLUMNS[i] !== order ? "none" : order.isRising ? "ascending" : "descending"));
         if (signals.length && !areSignalsShown)
             rows.push(element("tr", {}, element("td", { colspan: LOCK_COLUMNS.length }, element("button", { type: "button", class: "name", "data-control": "signals",
                 onclick: () => this.showSignals() },
