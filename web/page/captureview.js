@@ -63,7 +63,7 @@ export class CaptureView {
                 return;
             }
             this.fillEvents(capture.events || []);
-            await this.loadProfile();
+            await this.loadProfile(controller.signal);
             this.content.replaceChildren(this.early ? this.earlyState() : this.panel.root);
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
             if (this.params.get("single") && !this.singleButton.hidden)
@@ -107,8 +107,8 @@ export class CaptureView {
             this.eventSelect.value = chosen;
     }
 
-    async loadProfile() {
-        const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", ...this.options }, this.controller.signal);
+    async loadProfile(signal) {
+        const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", ...this.options }, signal);
 
         this.requests.show(json);
         this.singleButton.hidden = !this.requests.hasRequests;
@@ -153,8 +153,12 @@ export class CaptureView {
         this.keep();
     }
 
+    get threadsShown() {
+        return this.threadsButton.getAttribute("aria-pressed") === "true";
+    }
+
     toggleThreads() {
-        const shown = this.threadsButton.getAttribute("aria-pressed") !== "true";
+        const shown = !this.threadsShown;
 
         this.press(this.threadsButton, shown);
         this.content.replaceChildren(shown ? this.threads.root : this.panel.root);
@@ -171,14 +175,23 @@ export class CaptureView {
         this.keep();
     }
 
+    // What was asked for last is what stays: an answer to a choice of before does not come over it.
     async showEvent() {
+        this.controller.abort();
+        const { signal } = this.controller = new AbortController();
+
+        this.app.banner.show("");
         try {
             this.heat.close();
             if (this.requestsShown)
                 this.single.start();
-            await this.loadProfile();
+            else if (this.threadsShown)
+                this.threads.start();
+            await this.loadProfile(signal);
             if (this.locksShown)
                 this.content.replaceChildren(this.locks.root);
+            else if (!this.requestsShown && !this.threadsShown)
+                this.content.replaceChildren(this.early ? this.earlyState() : this.panel.root);
             this.keep();
         } catch (error) {
             if (!isAbort(error))
@@ -221,7 +234,7 @@ export class CaptureView {
             params.set("single", "1");
         if (this.locksShown)
             params.set("locks", "1");
-        if (this.threadsButton.getAttribute("aria-pressed") === "true")
+        if (this.threadsShown)
             params.set("threads", "1");
         if (!this.eventSelect.hidden && this.eventSelect.selectedIndex > 0)
             params.set("event", this.eventSelect.value);

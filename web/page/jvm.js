@@ -7,7 +7,7 @@ import { CaptureList, downloadItems } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { element } from "../shared/dom.js";
 import { graphProblem, putProblem, staysIdle } from "./graphproblem.js";
-import { formatClock } from "../shared/format.js";
+import { formatRange } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
 import { LocksView } from "./locksview.js";
 import { MemoryTable } from "./memorytable.js";
@@ -81,7 +81,7 @@ export class JvmView {
             compare: () => this.comparison.menu(this.bar.compareButton), download: () => this.download(),
         }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan, subject: this });
         this.timelineLoader = new TimelineLoader(this.timeline, this.target, this.facts, { span: Number(params.get("span")), chosen: () => this.keep(), settled: () => this.settle("timeline"),
-            loaded: () => this.timelineLoaded(), failed: (error) => this.isNode && app.banner.show(`${error.message}. Trying again …`) });
+            loaded: () => this.timelineLoaded(), failed: (error) => this.isNode && app.banner.show(`${error.message}. Trying again …`, "timeline") });
         this.comparison = new RangeComparison(this.side, this.timeline, {
             shown: () => this.shownRange(), oldest: () => this.oldest(), chosen: () => this.range });
         this.marks = new TimelineMarks(this.timeline, this.facts, (services) => this.signals.setDeploy(services && deployOf(services, this.target)));
@@ -115,6 +115,7 @@ export class JvmView {
             this.facts.start(); // what else is asked waits for it: it may have ended
             this.marks.start();
         }
+        this.timelineLoader.reach(this.range);
         this.timeline.setRange(this.range);
         this.showTab();
         if (this.range)
@@ -153,7 +154,7 @@ export class JvmView {
 
         this.app.setCrumbs([{ text: name, title: main || name,
             href: this.isService ? formatRoute("service", name) : formatRoute("jvm", this.isNode ? "node" : this.pid) },
-        this.range ? { text: `${formatClock(this.range.from)} – ${formatClock(this.range.to)}` } : null]);
+        this.range ? { text: formatRange(this.range) } : null]);
     }
 
     // The first answer, before anything is in sight, chooses what the JVM opens on: what its threads wait for, if that is its worst signal.
@@ -175,7 +176,7 @@ export class JvmView {
         if (this.lost)
             this.showProblem(this.lost); // how far back is known now
         if (this.isNode)
-            this.app.banner.show("");
+            this.app.banner.show("", "timeline");
     }
 
     chooseRange(range) {
@@ -185,9 +186,14 @@ export class JvmView {
             this.comparison.with(range);
             return;
         }
+        if (!range && this.hasEnded) {
+            this.timeline.setRange(this.range); // nothing runs that could be shown in its place
+            return;
+        }
         this.range = range;
         this.comparison.pick(null);
         this.crumbs();
+        this.signals.askWords();
         if (!range) {
             this.keep({ push: true });
             this.setLive(true);
@@ -277,14 +283,21 @@ export class JvmView {
         return true;
     }
 
+    get hasEnded() {
+        return this.isOne && this.facts.isGone;
+    }
+
     toggleLive() {
-        return this.isLive ? this.setLive(false) : this.resumeLive();
+        if (!this.hasEnded)
+            this.isLive ? this.setLive(false) : this.resumeLive();
     }
 
     resumeLive() {
         this.range = null;
+        this.timelineLoader.reach(null);
         this.timeline.setRange(null);
         this.crumbs();
+        this.signals.askWords();
         this.keep({ push: true });
         this.setTab("graph");
         this.collect();
@@ -319,8 +332,10 @@ export class JvmView {
         if (this.stopLive)
             this.stopLive();
         this.stopLive = null;
+        if (on && this.rangeLoad)
+            this.rangeLoad.abort(); // its answer would come over what is live
         this.wantsLive = on;
-        this.isLive = on && !(this.isOne && this.facts.isGone);
+        this.isLive = on && !this.hasEnded;
         this.bar.show(this.tab, this.isLive);
         if (this.isLive && this.tab === "graph")
             this.stopLive = repeat(LIVE_SECONDS, (signal) => this.loadLive(signal));
@@ -344,7 +359,9 @@ export class JvmView {
         } catch (error) {
             if (isAbort(error))
                 throw error;
-            if (!this.hasProfile && (!this.isOne || this.facts.jvm || error.status !== 404)) // else the facts say what it is
+            const isIdle = error.status === 404 && error.parameter === "from"; // the graph would be of a time before
+
+            if ((!this.hasProfile || isIdle) && (!this.isOne || this.facts.jvm || error.status !== 404)) // else the facts say what it is
                 this.showProblem(error);
         }
     }
@@ -435,6 +452,7 @@ export class JvmView {
     async download() {
         const box = this.bar.downloadButton.getBoundingClientRect();
 
+        this.app.banner.show("");
         try {
             openMenu(await downloadItems("profile", { ...this.graphParams(), threads: 1 }), { x: box.left, y: box.bottom + 2 },
                 "Download as");
