@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page asks of flamed. Addresses are relative to the page, so that it works behind a path prefix.
 
+const ANSWER_MS = 60000; // a day of a whole node takes some seconds
+
 // A problem as flamed tells it: a sentence, and what can be done about it.
 export class ApiError extends Error {
     constructor(message, { status = 0, remedy = "", parameter = "" } = {}) {
@@ -46,20 +48,31 @@ export async function openAnswer(url, options) {
     } catch (error) {
         if (error.name === "AbortError")
             throw error;
-        throw new ApiError("flamed does not answer", { remedy: "Is it still running? See systemctl status flamed." });
+        throw away();
     }
     if (!response.ok)
         throw await problemOf(response);
     return response;
 }
 
-export async function getJson(path, params = {}, signal = undefined) {
-    return (await openAnswer(apiUrl(path, params), { signal })).json();
+const away = () => new ApiError("flamed does not answer", { remedy: "Is it still running? See systemctl status flamed." });
+
+// Gives what @read makes of the answer. It has to come whole within ANSWER_MS.
+async function getWhole(url, signal, read) {
+    const deadline = AbortSignal.timeout(ANSWER_MS);
+
+    try {
+        return await read(await openAnswer(url, { signal: signal ? AbortSignal.any([signal, deadline]) : deadline }));
+    } catch (error) {
+        if (deadline.aborted && !(signal && signal.aborted))
+            throw away();
+        throw error;
+    }
 }
 
-export async function getText(path, params = {}, signal = undefined) {
-    return (await openAnswer(apiUrl(path, params), { signal })).text();
-}
+export const getJson = (path, params = {}, signal = undefined) => getWhole(apiUrl(path, params), signal, (answer) => answer.json());
+
+export const getText = (path, params = {}, signal = undefined) => getWhole(apiUrl(path, params), signal, (answer) => answer.text());
 
 // /readyz says what is missing with 503: that is an answer too.
 export async function getReady(signal) {

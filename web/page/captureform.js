@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form that starts a capture: questions as tiles, each with its cost and what it loads.
 
-import { getJson, isAbort, postJson, repeat } from "./api.js";
+import { getJson, postJson, repeat } from "./api.js";
 import { element, isNarrow, setText } from "../shared/dom.js";
 import { asSentence, plural } from "../shared/format.js";
 import { eventTitle } from "./capture.js";
@@ -11,17 +11,6 @@ import { OTHER, QUESTIONS, otherEvents, questionOf } from "./questions.js";
 const USUAL_SECONDS = 30;
 const JUDGE_SECONDS = 5;
 let formCount = 0; // radio buttons of a form share a name
-
-// What a profile can be taken of on this machine; nothing when that cannot be told.
-async function loadEvents(pid, signal) {
-    try {
-        return (await getJson("api/v1/events", { pid }, signal)).events;
-    } catch (error) {
-        if (isAbort(error))
-            throw error;
-        return [{ name: "cpu", available: true, default_hz: 99 }];
-    }
-}
 
 export class CaptureForm {
     // @on: {started(capture, {seconds, threads, collections})}; @target: {pid}, {service} or {}
@@ -57,7 +46,22 @@ export class CaptureForm {
             event.preventDefault();
             this.submit();
         });
-        loadEvents(target.pid).then((events) => this.fillEvents(events), () => {});
+        this.askEvents();
+    }
+
+    // What a profile can be taken of on this machine. Until that is known, each question can be asked.
+    async askEvents() {
+        try {
+            this.fillEvents((await getJson("api/v1/events", { pid: this.target.pid })).events);
+            this.sayProblem("");
+        } catch (error) {
+            this.sayProblem(`What can be asked here is not known: ${error.message}`);
+        }
+    }
+
+    sayProblem(text) {
+        setText(this.problem, text);
+        this.problem.hidden = !text;
     }
 
     makeTiles(name) {
@@ -108,6 +112,8 @@ export class CaptureForm {
 
     // Where a hand goes on. On a phone the focus of a number opens a keyboard over what is asked, and over Start.
     begin() {
+        if (!this.events)
+            this.askEvents();
         const chosen = this.tiles.find(({ input }) => input.checked), isPhone = isNarrow();
 
         if (isPhone)
@@ -163,7 +169,7 @@ export class CaptureForm {
 
     async submit() {
         this.startButton.disabled = true;
-        this.problem.hidden = true;
+        this.sayProblem("");
         try {
             const seconds = Number(this.seconds.value), threads = this.threads.checked, requests = this.requests.checked;
 
@@ -172,8 +178,7 @@ export class CaptureForm {
                 ...this.hzField.hidden ? {} : { hz: Number(this.hz.value) },
             }), { seconds, threads, requests, collections: this.question.collections || 0 });
         } catch (error) {
-            setText(this.problem, [error.message, error.remedy].filter(Boolean).join(". "));
-            this.problem.hidden = false;
+            this.sayProblem([error.message, error.remedy].filter(Boolean).join(". "));
         }
         this.startButton.disabled = false;
     }

@@ -64,7 +64,7 @@ export class CaptureSlot {
         this.root.replaceChildren(this.form.root);
         if (event)
             this.form.choose(event);
-        if (focus || document.activeElement === document.body)
+        if (focus || document.activeElement.matches("body, main")) // nothing that a person chose has the focus
             this.form.begin();
     }
 

@@ -63,7 +63,7 @@ export function graphProblem(view, error) {
     const actions = error.isFinal ? [element("a", { class: "tool", href: "#/" }, "All JVMs")] : [button("Start a capture", capture)];
 
     if (error.isFinal)
-        view.app.banner.show("");
+        view.app.banner.show("", "facts");
     if (live)
         actions.push(button("Go live", live));
     return errorState(error, ...actions);

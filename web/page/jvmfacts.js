@@ -18,6 +18,7 @@ export class JvmFacts {
         Object.assign(this, { pid, banner, on });
         this.jvm = null; // the last answer
         this.past = null; // the one that had the pid at the range, and has ended
+        this.pastList = []; // of all that have ended
         this.isGone = false;
         this.wasReplaced = false;
         this.root = element("p", { class: "facts jvm-facts" });
@@ -63,9 +64,9 @@ export class JvmFacts {
             return;
         this.wasReplaced = this.wasReplaced || Boolean(this.jvm && !isSameJvm(this.jvm, jvm));
         if (this.wasReplaced)
-            this.banner.show("The JVM that was looked at has ended; another one has its process id now.");
+            this.banner.show("The JVM that was looked at has ended; another one has its process id now.", "facts");
         else
-            this.banner.show(isProfilable(jvm) ? "" : `Java names cannot be read from this JVM: ${jvm.profilable.reason}`);
+            this.banner.show(isProfilable(jvm) ? "" : `Java names cannot be read from this JVM: ${jvm.profilable.reason}`, "facts");
         this.isGone = false;
         this.past = null;
         this.jvm = jvm;
@@ -75,7 +76,7 @@ export class JvmFacts {
 
     async failed(error, signal) {
         if (error.status !== 404) {
-            this.banner.show(`${error.message}. Trying again …`);
+            this.banner.show(`${error.message}. Trying again …`, "facts");
             this.on.late();
             return;
         }
@@ -86,7 +87,7 @@ export class JvmFacts {
             return;
         }
         this.isGone = true;
-        this.banner.show(this.jvm ? "This JVM has ended. What it did can still be looked at: drag over the timeline." : error.message);
+        this.banner.show(this.jvm ? "This JVM has ended. What it did can still be looked at: drag over the timeline." : error.message, "facts");
         this.on.gone();
     }
 
@@ -94,11 +95,17 @@ export class JvmFacts {
     async askPast(signal) {
         if (Date.now() - this.pastAt < PAST_MS)
             return false;
-        const { list, running } = await loadPast(signal);
-
-        this.pastList = list;
-        this.runs = running.includes(Number(this.pid));
         this.pastAt = Date.now();
+        try {
+            const { list, running } = await loadPast(signal);
+
+            this.pastList = list;
+            this.runs = running.includes(Number(this.pid));
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            return false; // what was known stays
+        }
         return true;
     }
 
@@ -111,7 +118,7 @@ export class JvmFacts {
             return false;
         this.isGone = true;
         this.past = past;
-        this.banner.show("");
+        this.banner.show("", "facts");
         this.showPast();
         this.on.gone();
         return true;

@@ -8,6 +8,7 @@ const EVENTS = "cpu,wall,lock"; // what every flight recorder has; allocations a
 
 // Leads to the capture. @state: parameters of the address that say how the graph is shown. @banner: says what went wrong.
 export async function keepRange(target, { from, to }, state, banner) {
+    banner.show("");
     try {
         const { id } = await postJson("api/v1/captures", { ...target, event: EVENTS, from: new Date(from).toISOString(), to: new Date(to).toISOString() });
 

@@ -231,17 +231,18 @@ export class NodeView {
             for (const jvm of jvms)
                 Object.assign(jvm, { worst: Math.max(0, ...[...this.signalsOf(jvm), ...lastWorse(this.pastSignalsOf(jvm), this.signalsOf(jvm))].map(({ severity }) => severity)),
                     worstPast: Math.max(0, ...this.pastSignalsOf(jvm).map(({ severity }) => severity)), isNew: Boolean(this.deployOf(jvm)) });
-            this.ended.show(this.past, this.filter);
+            if (this.past)
+                this.ended.show(this.past, this.filter);
             for (const row of this.rows.values())
                 row.showSignals();
-            this.app.banner.show("");
+            this.app.banner.show("", "list");
             this.table.classList.toggle("no-place", !jvms.some(placeOf));
             this.fill();
         } catch (error) {
             if (isAbort(error))
                 throw error;
             if (this.jvms)
-                this.app.banner.show(`${error.message}. This list is ${formatAgo(this.loadedAt)} old.`);
+                this.app.banner.show(`${error.message}. This list is ${formatAgo(this.loadedAt)} old.`, "list");
             else
                 this.blank.replaceChildren(errorState(error, button("Try again", () => location.reload())));
             return;
@@ -252,8 +253,16 @@ export class NodeView {
     async loadPast(signal) {
         if (Date.now() - this.pastAt < PAST_SECONDS * 1000)
             return;
-        this.past = await loadPast(signal);
         this.pastAt = Date.now();
+        try {
+            this.past = await loadPast(signal);
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            this.app.banner.show(`What is wrong, and what has ended, is not known now: ${error.message}`, "past");
+            return;
+        }
+        this.app.banner.show("", "past");
         this.signals = signalsByPid(openSignals(this.past.signals));
         this.pastSignals = signalsByPid(openPastSignals(this.past.signals));
         this.deploys = this.past.deploys;
@@ -478,7 +487,7 @@ export class NodeView {
         const rows = [...this.body.querySelectorAll(".jvm-link")];
         const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
 
-        if (event.key === "/") {
+        if (event.key === "/" && !event.target.closest("input, select")) {
             this.input.focus();
             this.input.select();
         } else if (step && rows.length && !event.target.closest("input, select")) {

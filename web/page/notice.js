@@ -23,12 +23,27 @@ export function button(label, run, attributes = {}) {
 // A line across the page while something is wrong; hidden while nothing is.
 export class Banner {
     constructor() {
+        this.texts = new Map();
         this.root = element("div", { class: "banner", role: "status", hidden: true });
     }
 
-    show(text) {
-        if (this.root.textContent !== text)
-            this.root.textContent = text;
-        this.root.hidden = !text;
+    // @about: who says it: "action" is what a person asked for, the others ask again by themselves. @text takes the place of what
+    // the same one said before, "": it has nothing more to say. The latest of all is in sight.
+    show(text, about = "action") {
+        if (text === this.texts.get(about))
+            return;
+        this.texts.delete(about);
+        if (text)
+            this.texts.set(about, text);
+        const [latest = ""] = [...this.texts.values()].reverse();
+
+        if (this.root.textContent !== latest)
+            this.root.textContent = latest;
+        this.root.hidden = !latest;
+    }
+
+    clear() {
+        for (const about of [...this.texts.keys()])
+            this.show("", about);
     }
 }

@@ -63,7 +63,7 @@ class App {
         this.whoAmI = new WhoAmI(this.banner);
         this.crumbs = element("h1", { class: "crumbs" });
         this.links = NAV.map(([view, label]) => element("a", { class: "nav-link", href: formatRoute(view) }, label));
-        this.main = element("main");
+        this.main = element("main", { tabindex: "-1" });
         document.body.append(element("header", { class: "bar top" }, this.crumbs, ...this.whoAmI.nodes,
             element("nav", { class: "nav", "aria-label": "Views" }, ...this.links),
             element("div", { class: "tools" }, this.clockSwitch.root, this.themeSwitch.root, element("button", {
@@ -87,13 +87,13 @@ class App {
 
     show() {
         this.address = location.hash;
-        const route = parseRoute(this.address);
+        const route = parseRoute(this.address), isElsewhere = Boolean(this.route);
         const make = VIEWS[route.view];
 
         closeMenu({ refocus: false });
         if (this.view)
             this.view.stop();
-        this.banner.show("");
+        this.banner.clear();
         this.route = route;
         this.view = make ? make(this, route) : null;
         this.main.replaceChildren(this.view ? this.view.root
@@ -109,6 +109,8 @@ class App {
             this.setCrumbs([]);
         else
             this.view.start();
+        if (isElsewhere && document.activeElement === document.body)
+            this.main.focus({ preventScroll: true }); // the link that led here is gone
     }
 
     // ---- what views ask for ----

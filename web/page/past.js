@@ -2,7 +2,7 @@
 // JVMs that have ended, as far as the history and the signals reach, and how they ended.
 
 import { formatAgo, formatMoment } from "../shared/format.js";
-import { getJson, isAbort } from "./api.js";
+import { getJson } from "./api.js";
 
 const LAST_MINUTE_MS = 60000;
 const END_NEAR_MS = 300000; // from the last sample to the end, at most
@@ -106,14 +106,14 @@ export const neverWas = (pid) => Object.assign(new Error(`No process ${pid} is k
     { remedy: "None runs now, and neither the flight recorder nor the history has one.", isFinal: true });
 
 // The list, how many the answer left out, what /api/v1/signals said, and the pids that run now. Nothing where this flamed
-// cannot say.
+// has no such routes: other errors are thrown, and what was known before stays.
 export async function loadPast(signal) {
     try {
         const [services, signals] = await Promise.all([getJson("api/v1/services", {}, signal), getJson("api/v1/signals", {}, signal)]);
 
         return { list: openPast(services, signals), leftOut: services.ended_left_out || 0, signals, deploys: deploysOf(services), running: services.services.flatMap(({ jvms }) => jvms.map(({ pid }) => pid)) };
     } catch (error) {
-        if (isAbort(error))
+        if (error.status !== 404)
             throw error;
         return { list: [], leftOut: 0, signals: { signals: [] }, deploys: new Map(), running: [] };
     }

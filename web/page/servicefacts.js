@@ -45,6 +45,7 @@ export class ServiceFacts {
             }
             this.past = service && service.jvms.length ? null : (await loadPast(signal)).list.find((one) => one.service === this.name) || null;
             this.isGone = !service || !service.jvms.length;
+            this.banner.show("", "facts");
             if (this.isGone)
                 this.on.gone();
             else
@@ -52,7 +53,7 @@ export class ServiceFacts {
         } catch (error) {
             if (isAbort(error))
                 throw error;
-            this.banner.show(`${error.message}. Trying again …`);
+            this.banner.show(`${error.message}. Trying again …`, "facts");
             this.on.late();
         }
     }

@@ -23,8 +23,7 @@ export class SignalStrip {
         this.list = element("ul", { class: "signal-list", hidden: true });
         this.root = element("section", { class: "signals", "aria-label": "What is wrong" }, this.text, words.root, this.more, this.list);
         words.shown = () => {
-            if (this.isKnown)
-                this.show(this.signals, this.past);
+            this.renew();
             this.showMore();
         };
         const sizes = new ResizeObserver(() => this.showMore());
@@ -55,15 +54,19 @@ export class SignalStrip {
         } catch (error) {
             if (isAbort(error))
                 throw error;
-            this.key = "";
-            this.signals = [];
-            this.past = [];
+            Object.assign(this, { key: "", signals: [], past: [], isKnown: false });
             this.list.hidden = true;
             this.text.className = "signal-line quiet";
             this.put([new Text(`What is wrong is not known: ${error.message}`)], []);
         }
         this.showMore();
         this.on.known("signals");
+    }
+
+    // The words are of another time from now on.
+    askWords() {
+        if (this.end)
+            this.words.start();
     }
 
     // Opens what shows the worst.
@@ -112,8 +115,7 @@ export class SignalStrip {
         if (JSON.stringify(deploy) !== JSON.stringify(this.deploy)) {
             this.deploy = deploy;
             this.key = "";
-            if (this.isKnown)
-                this.show(this.signals, this.past);
+            this.renew();
         }
         this.on.known("deploy");
     }
@@ -124,15 +126,14 @@ export class SignalStrip {
             return;
         this.note = text;
         this.key = "";
-        this.show(this.signals, this.past);
+        this.renew();
     }
 
     // The graph's live profile of CPU time tells whom the allocator works for; null: there is none.
     setProfile(profile) {
         this.profile = profile;
         this.allocator = undefined;
-        if (this.isKnown)
-            this.show(this.signals, this.past);
+        this.renew();
     }
 
     // "By CPU samples, Catalog.describe allocates most (96.2 % of 53). "; "": it is not asked for, or not known.
@@ -147,7 +148,14 @@ export class SignalStrip {
     toggle() {
         this.isOpen = this.root.classList.toggle("open");
         this.key = "";
-        this.show(this.signals, this.past);
+        this.renew();
+        this.showMore();
+    }
+
+    // Shows the signals again, beside something that has changed. Until they are known, the line says so.
+    renew() {
+        if (this.isKnown)
+            this.show(this.signals, this.past);
     }
 
     show(signals, past) {

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers that are refused, late or out of order: what was known stays, what is not known is said, and the newest choice wins.
+import assert from "node:assert/strict";
+import { describe } from "node:test";
+import { close, textOf } from "./browser.mjs";
+import { makeProfile } from "./fake_server.mjs";
+import { ORDERS, graphShown, nodeTest } from "./node_test.mjs";
+
+const refusal = { status: 503, contentType: "application/problem+json", body: JSON.stringify({ status: 503, detail: "flamed is busy", remedy: "Try again" }) };
+const refuse = (page, pattern) => page.route(pattern, (route) => route.fulfill(refusal));
+
+// The page's clock goes forward, and all that renews itself does so.
+const later = (page, ms) => page.evaluate((more) => {
+    const now = Date.now.bind(Date);
+
+    Date.now = () => now() + more;
+    document.dispatchEvent(new Event("visibilitychange"));
+}, ms);
+
+describe("refusals", { concurrency: 4 }, () => {
+    nodeTest("the list keeps what has ended and what is wrong while flamed refuses to say it, and says so", async ({ server, open }) => {
+        server.addEnded({ pid: 3003, ago: 600 });
+        const page = await open("", { allow: /503/ });
+
+        await page.locator(".ended tbody tr").first().waitFor();
+        await refuse(page, /api\/v1\/services/);
+        await later(page, 20000);
+        await page.locator(".banner", { hasText: "is not known now: flamed is busy" }).waitFor();
+        assert.equal(await page.locator(".ended tbody tr").count(), 1);
+        await page.unroute(/api\/v1\/services/);
+        await later(page, 20000);
+        await page.locator(".banner").waitFor({ state: "hidden" });
+        await close(page);
+    });
+
+    nodeTest("signals that are refused are not known: neither a new graph nor a press says that nothing is wrong", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /503/ });
+
+        await graphShown(page);
+        await refuse(page, /api\/v1\/signals/);
+        await later(page, 0);
+        await page.locator(".signal-line", { hasText: "What is wrong is not known: flamed is busy" }).waitFor();
+        const drawn = page.waitForResponse(/profile\?pid=4242.*format=json/);
+
+        await later(page, 0);
+        await (await drawn).finished();
+        await page.waitForTimeout(100); // it is drawn
+        assert.match(await textOf(page, ".signal-line"), /is not known/);
+        await close(page);
+    });
+
+    nodeTest("a service that could not be asked about for a moment has no banner afterwards", async ({ open }) => {
+        const page = await open("#/service/Application", { allow: /503/ });
+
+        await graphShown(page);
+        await refuse(page, /api\/v1\/services/);
+        await later(page, 0);
+        await page.locator(".banner", { hasText: "flamed is busy" }).waitFor();
+        await page.unroute(/api\/v1\/services/);
+        await later(page, 0);
+        await page.locator(".banner").waitFor({ state: "hidden" });
+        await close(page);
+    });
+
+    nodeTest("what went wrong with a press stays in sight while a JVM's facts are renewed", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /503/ });
+
+        await graphShown(page);
+        await refuse(page, /openapi\.json/);
+        await page.getByRole("button", { name: "Download" }).click();
+        await page.locator(".banner", { hasText: "flamed is busy" }).waitFor();
+        const renewed = page.waitForResponse(/api\/v1\/jvms\/4242$/);
+
+        await later(page, 0);
+        await (await renewed).finished();
+        await page.waitForTimeout(100); // it is shown
+        assert.match(await textOf(page, ".banner"), /flamed is busy/);
+        await close(page);
+    });
+
+    nodeTest("a slash can be typed into the filter", async ({ open }) => {
+        const page = await open("");
+
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        await page.keyboard.press("/");
+        await page.keyboard.type("opt/kafka");
+        assert.equal(await page.locator(".search-text").inputValue(), "opt/kafka");
+        await close(page);
+    });
+
+    nodeTest("of two groupings of a capture, the later choice is what is drawn, whichever answer comes last", async ({ server, open }) => {
+        const { id } = server.addCapture({ ago: 60000, by: "operation" });
+        let release;
+        const held = new Promise((done) => { release = done; });
+        const page = await open(`#/capture/${id}`);
+
+        await graphShown(page);
+        await page.route(/profile\?format=json&by=operation/, async (route) => {
+            await held;
+            await route.fulfill({ status: 200, contentType: "application/json", body: JSON.stringify(makeProfile({ seconds: 1 })) }).catch(() => {}); // it was left
+        });
+        const samples = async () => /\d+.samples/.exec(await textOf(page, ".panel .facts"))[0], before = await samples();
+
+        await page.getByLabel("Grouped").selectOption("operation");
+        await page.getByLabel("Grouped").selectOption("");
+        await server.asked(/profile\?format=json&threads=1/);
+        await graphShown(page);
+        release();
+        await page.waitForTimeout(300);
+        assert.equal(await samples(), before);
+        await close(page);
+    });
+
+    nodeTest("a range that comes late does not come over the live graph", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+        let release;
+        const held = new Promise((done) => { release = done; });
+        const iso = (ago) => new Date(Date.now() - ago).toISOString();
+
+        await graphShown(page);
+        await page.route(/profile\?.*&to=/, async (route) => {
+            await held;
+            await route.fulfill({ status: 200, contentType: "application/json", body: JSON.stringify(makeProfile({ seconds: 1 })) }).catch(() => {});
+        });
+        const facts = /\d+ samples/.exec((await textOf(page, ".panel .facts")).replaceAll("\u00a0", " "))[0];
+
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?from=${iso(90000)}&to=${iso(30000)}`);
+        await page.locator(".crumbs", { hasText: "–" }).waitFor();
+        await page.keyboard.press("l");
+        await graphShown(page);
+        release();
+        await page.waitForTimeout(300);
+        assert.match((await textOf(page, ".panel .facts")).replaceAll("\u00a0", " "), new RegExp(facts));
+        await close(page);
+    });
+
+    nodeTest("an ended JVM keeps its range: there is nothing live to go to", async ({ server, open }) => {
+        server.addEnded({ pid: 3003, ago: 600 });
+        const page = await open("#/jvm/3003", { allow: /404/ });
+
+        await page.waitForURL(/from=.*to=/);
+        await graphShown(page);
+        await page.keyboard.press("l");
+        assert.match(page.url(), /from=.*to=/);
+        assert.ok(await page.locator(".panel .facts").isVisible());
+        await close(page);
+    });
+
+    nodeTest("a JVM that has gone idle has no graph of before under the word Live", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ });
+
+        await graphShown(page);
+        await page.route(/profile\?pid=4242.*format=json/, (route) => route.fulfill({ status: 404, contentType: "application/problem+json",
+            body: JSON.stringify({ status: 404, detail: "no samples of this target are known in that time", parameter: "from" }) }));
+        await later(page, 0);
+        await page.locator(".idle-state").waitFor();
+        await close(page);
+    });
+
+    nodeTest("the form of a capture asks again which events there are, and refuses no question until it knows", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /503/ });
+
+        await graphShown(page);
+        await refuse(page, /api\/v1\/events/);
+        await page.keyboard.press("x");
+        await page.locator(".form-problem", { hasText: "What can be asked here is not known: flamed is busy" }).waitFor();
+        assert.equal(await page.locator(".question input:disabled").count(), 0);
+        await page.unroute(/api\/v1\/events/);
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("x");
+        await page.locator(".question input:disabled").first().waitFor({ state: "attached" });
+        assert.ok(!await page.locator(".form-problem").isVisible());
+        await close(page);
+    });
+
+    nodeTest("a moment of an hour ago is in sight on the timeline, which says what it went to", async ({ open }) => {
+        const iso = (ago) => new Date(Date.now() - ago).toISOString();
+        const page = await open(`#/jvm/${ORDERS}?from=${iso(3000000)}&to=${iso(2940000)}`), chosen = page.locator("[aria-valuetext]");
+
+        await graphShown(page);
+        assert.equal(await page.getByLabel("How much the timeline shows").inputValue(), "3600");
+        await page.locator(".timeline .legend .num", { hasText: /[1-9]/ }).first().waitFor();
+        const at = Number(await chosen.getAttribute("aria-valuenow"));
+
+        assert.ok(at > 0 && at < 30, String(at));
+        await page.keyboard.press("l");
+        assert.equal(await page.getByLabel("How much the timeline shows").inputValue(), "300"); // as nobody chose another
+        await close(page);
+    });
+
+    nodeTest("the list of captures is renewed around a button that was pressed once", async ({ server, open }) => {
+        server.addCapture({ ago: 60000 });
+        const running = server.addCapture({ running: true, seconds: 1000 });
+        const page = await open("#/captures"), remove = page.getByRole("button", { name: /emove the capture/ });
+
+        await remove.first().focus();
+        await page.keyboard.press("Enter");
+        for (let i = 0; i < 2; i++) {
+            const renewed = page.waitForResponse(/api\/v1\/captures\?/);
+
+            running.started -= 50000; // it is further on
+            await later(page, 0);
+            await (await renewed).finished();
+        }
+        assert.equal(await page.evaluate(() => document.activeElement.textContent), "Really?");
+        assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^Really remove the capture of /);
+        await page.keyboard.press("Enter");
+        await page.waitForFunction(() => !document.querySelector(".captures .armed"));
+        await close(page);
+    });
+
+    nodeTest("by keys, a link to another view leads into it", async ({ open }) => {
+        const page = await open("");
+
+        await page.locator(".jvms .jvm-link").first().focus();
+        await page.keyboard.press("Enter");
+        await graphShown(page);
+        assert.equal(await page.evaluate(() => document.activeElement.tagName), "MAIN");
+        await close(page);
+    });
+
+    nodeTest("older captures are added once, however often it is pressed, and a failure is said", async ({ server, open }) => {
+        for (let i = 0; i < 130; i++)
+            server.addCapture({ ago: 1000 * (i + 1) });
+        const page = await open("#/captures", { allow: /503/ }), more = page.getByRole("button", { name: "Older ones" });
+
+        await more.waitFor();
+        await refuse(page, /captures\?.*cursor=/);
+        await more.click();
+        await page.locator(".blank", { hasText: "flamed is busy" }).waitFor();
+        await page.unroute(/captures\?.*cursor=/);
+        await more.dblclick();
+        await page.locator(".captures tbody tr").nth(110).waitFor();
+        const links = await page.locator(".captures tbody .jvm-link").evaluateAll((list) => list.map((a) => a.getAttribute("href")));
+
+        assert.equal(new Set(links).size, links.length);
+        await close(page);
+    });
+});
