@@ -105,6 +105,7 @@ struct layout_field {
     X(stub_queue_end, "StubQueue", "_queue_end", W4, JDK_ALL)                                      \
     X(codelet_size, "InterpreterCodelet", "_size", W4, JDK_ALL)                                    \
     X(codelet_description, "InterpreterCodelet", "_description", W8, JDK_ALL)                      \
+    X(codelet_bytecode, "InterpreterCodelet", "_bytecode", W4, JDK_MAY)                            \
     /* Methods and their names. */                                                                 \
     X(method_const, "Method", "_constMethod", W8, JDK_ALL)                                         \
     X(const_constants, "ConstMethod", "_constants", W8, JDK_ALL)                                   \

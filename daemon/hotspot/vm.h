@@ -37,6 +37,7 @@ struct code_heap {
 /* A piece of the interpreter: the code of one bytecode or one entry. */
 struct codelet {
     uint64_t start, end;
+    int32_t bytecode; /* number of the bytecode that it runs; < 0: of none, or unknown */
     char name[STUBS_NAME_MAX];
 };
 

@@ -24,6 +24,10 @@ static int codelet_read(struct hotspot_vm *vm, uint64_t at, struct codelet *ret)
     description = (uint64_t)layout_get(l->codelet_description, head, l->sizeof_InterpreterCodelet);
     ret->start = at;
     ret->end = at + (uint64_t)size;
+    ret->bytecode =
+        layout_has(l->codelet_bytecode)
+            ? (int32_t)layout_get(l->codelet_bytecode, head, l->sizeof_InterpreterCodelet)
+            : -1;
     ret->name[0] = '\0';
     if (!description)
         return 0;

@@ -4,6 +4,31 @@
 #include "base/array.h"
 #include "hotspot/leaf/feature.h"
 
+/* Reads how @vm numbers its own bytecodes. A number without a codelet is unknown. Without any, the
+ * VM's tables name no numbers, and the usual ones hold. Returns 0 or -errno. */
+static int read_numbers(struct hotspot_vm *vm, struct leaf_numbers *ret)
+{
+    int r = codelets_read(vm);
+    bool any = false;
+
+    memset(ret, 0, sizeof(*ret));
+    for (size_t i = 0; r == 0 && i < vm->code.codelet_count; i++) {
+        const struct codelet *c = &vm->code.codelets[i];
+        uint8_t number = c->bytecode >= (int32_t)LEAF_OWN_FIRST && c->bytecode <= UINT8_MAX
+                             ? leaf_bytecode_number(c->name)
+                             : 0;
+
+        if (number)
+            ret->own[c->bytecode - (int32_t)LEAF_OWN_FIRST] = number;
+        any |= number != 0;
+    }
+    for (size_t i = 0; i < sizeof(ret->own); i++) {
+        if (ret->own[i] == 0)
+            ret->own[i] = any ? UINT8_MAX : (uint8_t)(LEAF_OWN_FIRST + i);
+    }
+    return r;
+}
+
 int leaf_methods_init(struct hotspot_vm *vm, struct leaf_material *m, struct leaf_methods *ret)
 {
     *ret = (struct leaf_methods){ .vm = vm, .m = m, .code = malloc(LEAF_BYTECODES_ONE_MAX) };
@@ -15,7 +40,7 @@ int leaf_methods_init(struct hotspot_vm *vm, struct leaf_material *m, struct lea
         return -ENOMEM;
     m->in.methods = m->methods;
     m->in.wanted = m->wanted;
-    return 0;
+    return read_numbers(vm, &ret->numbers);
 }
 
 void leaf_methods_deinit(struct leaf_methods *l)
@@ -35,6 +60,7 @@ static int read_bytecodes(struct leaf_methods *l, uint64_t method, struct span *
     l->bytecodes += (size_t)n;
     if (l->bytecodes > LEAF_BYTECODES_MAX)
         return -E2BIG;
+    leaf_bytecode_renumber(l->code, (size_t)n, &l->numbers);
     *ret_code = (struct span){ (const char *)l->code, (size_t)n };
     return leaf_bytecode_read(*ret_code, ret) == 0;
 }

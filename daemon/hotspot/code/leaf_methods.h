@@ -15,10 +15,11 @@ struct leaf_methods {
     struct u64_cache index;  /* Method* -> number of the method */
     size_t span_room, invoke_room, sign_room, bytecodes;
     uint8_t *code; /* owned; [LEAF_BYTECODES_ONE_MAX] */
+    struct leaf_numbers numbers;
     struct leaf_bytecode_feature features[LEAF_FEATURES_ONE_MAX];
 };
 
-/* Returns 0, or -ENOMEM. Call leaf_methods_deinit() in both cases. */
+/* Returns 0, -EAGAIN or -errno. Call leaf_methods_deinit() in both cases. */
 int leaf_methods_init(struct hotspot_vm *vm, struct leaf_material *m, struct leaf_methods *ret);
 void leaf_methods_deinit(struct leaf_methods *l);
 /* Finds the number of @method. Reads the loops of a new method. Return: 0; -EBADMSG: @method is 0;

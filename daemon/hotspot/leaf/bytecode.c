@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the lengths of bytecodes, the backward branches, and the calls. The VM has bytecodes of its
- * own (JDK 8 to 26: fast_agetfield is 203, and so on). The VM rewrites no branch. It rewrites the
- * operand of a call to the byte order of the processor.
+ * Finds the lengths of bytecodes, the backward branches, and the calls. The VM rewrites no branch.
+ * It rewrites the operand of a call to the byte order of the processor.
  */
 #include "hotspot/leaf/bytecode.h"
 
@@ -26,6 +25,30 @@ enum {
 };
 
 #define UNKNOWN UINT8_MAX
+
+/* The VM's own bytecodes, in order from LEAF_OWN_FIRST. JDK 8 had no fast_zputfield at first. */
+static const char *const OWN[] = {
+    "fast_agetfield",    "fast_bgetfield",    "fast_cgetfield",
+    "fast_dgetfield",    "fast_fgetfield",    "fast_igetfield",
+    "fast_lgetfield",    "fast_sgetfield",    "fast_aputfield",
+    "fast_bputfield",    "fast_zputfield",    "fast_cputfield",
+    "fast_dputfield",    "fast_fputfield",    "fast_iputfield",
+    "fast_lputfield",    "fast_sputfield",    "fast_aload_0",
+    "fast_iaccess_0",    "fast_aaccess_0",    "fast_faccess_0",
+    "fast_iload",        "fast_iload2",       "fast_icaload",
+    "fast_invokevfinal", "fast_linearswitch", "fast_binaryswitch",
+    "fast_aldc",         "fast_aldc_w",       "return_register_finalizer",
+    "invokehandle",      "nofast_getfield",   "nofast_putfield",
+    "nofast_aload_0",    "nofast_iload",
+};
+
+/* Own bytecodes of later releases that read as older ones. JDK 28 has fields of value classes. */
+static const struct {
+    const char *name, *as;
+} OWN_LATER[] = {
+    { "fast_vgetfield", "fast_agetfield" },
+    { "fast_vputfield", "fast_aputfield" },
+};
 
 /* Bytes of each opcode; 0 stands for one byte. */
 static const uint8_t LENGTHS[256] = {
@@ -59,6 +82,32 @@ static const uint8_t LENGTHS[256] = {
     [237] = 2,
     [238 ... 255] = UNKNOWN,
 };
+
+uint8_t leaf_bytecode_number(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(OWN_LATER); i++) {
+        if (strcmp(name, OWN_LATER[i].name) == 0)
+            name = OWN_LATER[i].as;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(OWN); i++) {
+        if (strcmp(name, OWN[i]) == 0)
+            return (uint8_t)(LEAF_OWN_FIRST + i);
+    }
+    return 0;
+}
+
+void leaf_bytecode_renumber(uint8_t *code, size_t n, const struct leaf_numbers *numbers)
+{
+    struct span all = { (const char *)code, n };
+
+    for (size_t at = 0, length; at < n; at += length) {
+        if (code[at] >= LEAF_OWN_FIRST)
+            code[at] = numbers->own[code[at] - LEAF_OWN_FIRST];
+        length = leaf_bytecode_length(all, at);
+        if (length == 0)
+            return;
+    }
+}
 
 static int32_t get_i32(const uint8_t *p)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the loops and calls in a method's bytecodes, as they lie in a running VM. The VM rewrites
- * some bytecodes.
+ * some bytecodes to its own. Releases number those differently. The functions that read bytecodes
+ * expect the numbers of JDK 9 to 27.
  */
 #pragma once
 
@@ -37,6 +38,19 @@ struct leaf_bytecode_feature {
     uint16_t index;
     uint8_t operand; /* enum leaf_operand */
 };
+
+#define LEAF_OWN_FIRST 203u /* the VM's own bytecodes have this number or a greater one */
+
+/* The numbers that this file expects, by the numbers that a VM uses for its own bytecodes. */
+struct leaf_numbers {
+    uint8_t own[256 - LEAF_OWN_FIRST];
+};
+
+/* Returns the expected number of the VM's own bytecode @name, or of one that reads the same; 0:
+ * unknown. */
+uint8_t leaf_bytecode_number(const char *name);
+/* Rewrites the VM's own bytecodes in @code to the expected numbers, up to an unknown one. */
+void leaf_bytecode_renumber(uint8_t *code, size_t n, const struct leaf_numbers *numbers);
 
 /* Returns the length in bytes of the bytecode at @at; 0: unknown, or cut. */
 size_t leaf_bytecode_length(struct span code, size_t at);

@@ -37,7 +37,7 @@ static inline bool start(int jdk, const char *const *args, const char *until)
     char line[256];
     int r;
 
-    if (!live_home(jdk)) {
+    if (!live_has(jdk)) {
         fprintf(stderr, "JDK %d: not here, skipped\n", jdk);
         return false;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hotspot/ compared with a running JVM's own output: the list of compiled code, line tables. */
-#include "hotspot/code/leaf_map.h"
+#include "hotspot/code/leaf_methods.h"
 
 #include "hotspot_jvm.h"
 
@@ -29,7 +29,10 @@ static bool whole_blob(const struct code_list *l, const struct hotspot_code *c)
     return true;
 }
 
-/* ---- tables of exceptions ---- */
+/* ---- input of the rule for loops ---- */
+
+/* Releases that lay out an nmethod's tables, or number bytecodes, differently. */
+static const int LAYOUTS[] = { 8, 17, 25, 28 };
 
 /* Writes "java.lang.String.hashCode(" for a method: the text that a perf map's line has for it. */
 static void method_text(uint64_t method, char *buf, size_t size)
@@ -75,15 +78,30 @@ static bool read_ways(const struct hotspot_code *c, struct leaf_material *ret)
            b.compile_id == c->compile_id && leaf_read_code(vm, &stubs, &b, ret) == 0;
 }
 
-/* Both tables lead from an instruction to another one. The method with the catch has a handler. */
-START_TEST(tables_of_exceptions_lead_to_instructions)
+/* Returns the number of loops in the bytecodes of the method @address. */
+static uint32_t count_loops(uint64_t address, struct leaf_material *m)
+{
+    _cleanup_(leaf_methods_deinit) struct leaf_methods methods = { 0 };
+    uint32_t number;
+    char name[1600];
+
+    ck_assert_int_eq(leaf_methods_init(vm, m, &methods), 0);
+    ck_assert_int_eq(leaf_methods_find(&methods, address, &number), 0);
+    method_text(address, name, sizeof(name));
+    ck_assert_msg(m->methods[number].known, "the bytecodes of %s) cannot be read", name);
+    return m->methods[number].count;
+}
+
+/* Both tables lead from an instruction to another one. The method with the catch has a handler, and
+ * one loop. All bytecodes are known. */
+START_TEST(tables_and_bytecodes_are_read)
 {
     static const char *const ARGS[] = { "-XX:CompileCommand=quiet",
                                         "-XX:CompileCommand=dontinline,Handlers.risky", HANDLERS,
                                         NULL };
-    size_t handlers = 0, traps = 0;
+    size_t handlers = 0, traps = 0, methods = 0;
 
-    if (!start(RELEASES[_i], ARGS, "ready"))
+    if (!start(LAYOUTS[_i], ARGS, "ready"))
         return;
     before.n = 0;
     ck_assert_int_gt(hotspot_vm_codes(vm, &(struct hotspot_codes_at){ 0 }, take_code, &before),
@@ -91,19 +109,24 @@ START_TEST(tables_of_exceptions_lead_to_instructions)
     for (int i = 0; i < before.n; i++) {
         const struct hotspot_code *c = &before.codes[i];
         _cleanup_(leaf_material_deinit) struct leaf_material m = { 0 };
+        uint32_t loops;
         char name[1600];
 
         if (c->kind != HOTSPOT_CODE_COMPILED || c->part || !read_ways(c, &m))
             continue;
+        loops = count_loops(c->method, &m);
+        methods++;
         check_ways(c, &m.in, m.in.ways.handlers, m.in.ways.handler_count);
         check_ways(c, &m.in, m.in.ways.traps, m.in.ways.trap_count);
         traps += m.in.ways.trap_count;
         method_text(c->method, name, sizeof(name));
-        if (strcmp(name, HANDLERS ".caught(") == 0)
+        if (strcmp(name, HANDLERS ".caught(") == 0) {
             handlers += m.in.ways.handler_count;
+            ck_assert_uint_eq(loops, 1);
+        }
     }
-    fprintf(stderr, "JDK %d: %zu handlers of the catch, %zu implicit exceptions\n", RELEASES[_i],
-            handlers, traps);
+    fprintf(stderr, "JDK %d: %zu methods, %zu handlers of the catch, %zu implicit exceptions\n",
+            LAYOUTS[_i], methods, handlers, traps);
     ck_assert_uint_gt(handlers, 0);
     ck_assert_uint_gt(traps, 0);
 }
@@ -249,7 +272,7 @@ int main(void)
     }
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, NULL, stop);
-    tcase_add_loop_test(tc, tables_of_exceptions_lead_to_instructions, 0, releases);
+    tcase_add_loop_test(tc, tables_and_bytecodes_are_read, 0, (int)ARRAY_SIZE(LAYOUTS));
     tcase_add_loop_test(tc, code_is_what_the_perf_map_lists, 0, releases);
     tcase_add_loop_test(tc, lines_are_those_of_javap, 0, releases);
     suite_add_tcase(s, tc);

@@ -61,6 +61,33 @@ START_TEST(finds_loops_of_bytecodes)
 }
 END_TEST
 
+/* JDK 28 has two more bytecodes of its own. The copies of fast_aload_0 (220 before, 222 there) and
+ * of invokevfinal (227 before, 229 there) read as ever. An unknown number ends the reading. */
+START_TEST(renumbers_bytecodes)
+{
+    static const struct {
+        const char *code, *want;
+    } CASES[] = {
+        { "\xde\xe5\x01\x02\xb1", "\xdc\xe3\x01\x02\xb1" },
+        { "\xcc\x01\x02\xb1", "\xcb\x01\x02\xb1" },         /* fast_vgetfield */
+        { "\x11\xde\xe5\xde\xb1", "\x11\xde\xe5\xdc\xb1" }, /* an operand of two bytes */
+        { "\xde\xf8\xde\xb1", "\xdc\xff\xde\xb1" },
+    };
+    struct leaf_numbers numbers;
+    uint8_t code[8];
+    size_t n = strlen(CASES[_i].code);
+
+    memset(&numbers, 0xff, sizeof(numbers));
+    numbers.own[204 - LEAF_OWN_FIRST] = leaf_bytecode_number("fast_vgetfield");
+    numbers.own[222 - LEAF_OWN_FIRST] = leaf_bytecode_number("fast_aload_0");
+    numbers.own[229 - LEAF_OWN_FIRST] = leaf_bytecode_number("fast_invokevfinal");
+    ck_assert_uint_eq(leaf_bytecode_number("fast_aload"), 0);
+    memcpy(code, CASES[_i].code, n);
+    leaf_bytecode_renumber(code, n, &numbers);
+    ck_assert_mem_eq(code, CASES[_i].want, n);
+}
+END_TEST
+
 /* ---- instructions and their flow ---- */
 
 /* 0 jmp 6; 2 nop; 3 nopl; 6 dec eax; 8 jne 6; 10 test eax,[r10]; 13 call +0; 18 ret. The padding
@@ -475,6 +502,7 @@ int main(void)
     TCase *tc = tcase_create("leaf");
 
     tcase_add_loop_test(tc, finds_loops_of_bytecodes, 0, (int)ARRAY_SIZE(BYTECODES));
+    tcase_add_loop_test(tc, renumbers_bytecodes, 0, 4);
     tcase_add_test(tc, decodes_the_flow);
     tcase_add_test(tc, decodes_the_flow_of_aarch64);
     tcase_add_test(tc, finds_natural_loops);
