@@ -37,10 +37,11 @@ static void add_time(struct buf *out, const char *name, uint64_t time_ns)
 {
     char text[UTC_TEXT_BYTES];
 
-    buf_printf(out, "&%s=%s", name, utc_text_ns(time_ns, text));
+    buf_printf(out, "&%s=%s", name, utc_text(time_ns, text));
 }
 
-/* Appends the path of the described profile. */
+/* Appends the path of the described profile. Its times are whole seconds, so that a person can read
+ * and change them. */
 static void add_link(const struct composing *c, const char *format, struct buf *out)
 {
     const struct target_selector *t = c->q->target;
@@ -62,7 +63,7 @@ static void add_link(const struct composing *c, const char *format, struct buf *
     if (t->ns_pid)
         buf_printf(out, "&nspid=%d", (int)t->ns_pid);
     add_time(out, "from", c->ret->from_ns);
-    add_time(out, "to", c->ret->to_ns);
+    add_time(out, "to", c->ret->to_ns + NSEC_PER_SEC - 1);
     buf_printf(out, "&format=%s", format);
 }
 
