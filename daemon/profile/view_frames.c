@@ -95,7 +95,7 @@ void view_spell_numbered(struct view_builder *b, struct span name, const char *w
 {
     buf_add_char(&b->text, '[');
     buf_add_span(&b->text, name);
-    if (number > 0)
+    if (number > 0 && b->v->opts.names != VIEW_NAMES_MERGED) /* it differs in each start */
         buf_printf(&b->text, " %s=%d", what, number);
     buf_add_str(&b->text, "]");
 }

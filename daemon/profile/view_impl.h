@@ -84,7 +84,8 @@ double view_looks_of(const struct profile *p, const struct profile_sample *s);
 
 /* Finds or adds the frame without code that has the name in b->text. */
 int view_mark_text(struct view_builder *b, enum frame_kind kind, uint32_t *ret);
-/* Appends "[name what=number]" to b->text, or "[name]" if @number is 0 or less. */
+/* Appends "[name what=number]" to b->text, or "[name]" if @number is 0 or less, or names are
+ * merged. */
 void view_spell_numbered(struct view_builder *b, struct span name, const char *what,
                          int32_t number);
 

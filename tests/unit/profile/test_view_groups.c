@@ -95,6 +95,12 @@ static const struct {
       "[Shop pid=50];[running];[shop];Shop.pay 1\n"
       "[Shop pid=51];[blocked];[shop];Shop.pay 1\n"
       "[Shop pid=51];[running];[shop];Shop.pay 1\n" },
+    /* Merged names lack the numbers that differ in each start. */
+    { true, { .names = VIEW_NAMES_MERGED }, "[Main];Shop.pay 2\n[Shop];Shop.pay 4\n" },
+    { true,
+      { .names = VIEW_NAMES_MERGED, .threads = true },
+      "[Main];[C2 main7];Shop.pay 1\n[Main];[main];Shop.pay 1\n"
+      "[Shop];[pool-1-thread-12];Shop.pay 2\n[Shop];[pool-22-thread-3];Shop.pay 2\n" },
 };
 
 START_TEST(puts_a_frame_for_each)
