@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { getJson, isAbort } from "../../web/page/api.js";
+import { formatAgo } from "../../web/shared/format.js";
+import { nodeNow } from "../../web/shared/now.js";
 
 // A flamed that takes a request, and the headers of its answer with @answers, and is silent from then on.
 function hang(t, answers) {
@@ -11,7 +13,7 @@ function hang(t, answers) {
         signal.addEventListener("abort", () => failed(signal.reason));
     });
 
-    t.mock.method(globalThis, "fetch", (url, { signal }) => (answers ? Promise.resolve({ ok: true, json: () => silence(signal) }) : silence(signal)));
+    t.mock.method(globalThis, "fetch", (url, { signal }) => (answers ? Promise.resolve({ ok: true, headers: new Headers(), json: () => silence(signal) }) : silence(signal)));
     t.mock.method(AbortSignal, "timeout", () => {
         const controller = new AbortController();
 
@@ -29,3 +31,15 @@ for (const answers of [false, true])
         controller.abort();
         await assert.rejects(asked, isAbort);
     });
+
+test("moments of the node are told by its clock, and a second of difference is none", async (t) => {
+    const answer = (ahead) => t.mock.method(globalThis, "fetch", async () => new Response("{}", { headers: { Date: new Date(Date.now() + ahead).toUTCString() } }));
+
+    answer(-300000);
+    await getJson("readyz");
+    assert.ok(Math.abs(nodeNow() - Date.now() + 300000) < 3000);
+    assert.equal(formatAgo(Date.now() - 900000), "10\u00a0min");
+    answer(1000);
+    await getJson("readyz");
+    assert.ok(Math.abs(nodeNow() - Date.now()) < 100);
+});

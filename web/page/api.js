@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page asks of flamed. Addresses are relative to the page, so that it works behind a path prefix.
 
+import { learnTime } from "../shared/now.js";
+
 const ANSWER_MS = 60000; // a day of a whole node takes some seconds
 
 // A problem as flamed tells it: a sentence, and what can be done about it.
@@ -50,6 +52,7 @@ export async function openAnswer(url, options) {
             throw error;
         throw away();
     }
+    learnTime(response.headers.get("Date"));
     if (!response.ok)
         throw await problemOf(response);
     return response;

@@ -9,6 +9,7 @@ import { button, emptyState, errorState } from "./notice.js";
 import { splitJavaName } from "../shared/names.js";
 import { formatRoute } from "./route.js";
 import { rangeSide, serviceTarget } from "./sides.js";
+import { nodeNow } from "../shared/now.js";
 
 const CHANGE_SPANS_S = [300, 600, 1800, 3600, 21600];
 const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "num"],
@@ -109,7 +110,7 @@ export class ChangesTable {
 
     // The parameters of what is compared; none if flamed chooses.
     sides() {
-        const now = Date.now(), { value } = this.select;
+        const now = nodeNow(), { value } = this.select;
         const after = value === "range" ? this.on.range() : { from: now - Number(value) * 1000, to: now };
         const text = (from, to) => `${new Date(from).toISOString()}..${new Date(to).toISOString()}`;
 

@@ -18,6 +18,7 @@ import { WINDOW_S, captureText, fetchSide, fixedSide, openSides, parseSide, rang
 import { paramsOfState, stateOfParams } from "../shared/state.js";
 import { suggestSides } from "./suggest.js";
 import { buildTree } from "../shared/tree.js";
+import { nodeNow } from "../shared/now.js";
 
 const FEW_TO_COMPARE = 100;
 const RECORDED_PART = 0.95; // of a range: what it lacks is said where it lacks more
@@ -162,7 +163,7 @@ export class CompareView {
         const { sides } = this;
         const { signal } = this.controller;
         const turn = this.turn = {};
-        const now = Date.now(); // the same for both: a minute and the one before touch
+        const now = nodeNow(); // the same for both: a minute and the one before touch
 
         for (const [name] of SIDES) {
             sides[name] = fixedSide(sides[name], now);

@@ -34,6 +34,7 @@ import { Timeline } from "./timeline.js";
 import { TimelineLoader } from "./timelineloader.js";
 import { TimelineMarks } from "./timelinemarks.js";
 import { WordsLine } from "./words.js";
+import { nodeNow } from "../shared/now.js";
 
 const LIVE_SECONDS = 3;
 const LIVE_SPAN = 60; // seconds that it looks back at first
@@ -214,7 +215,7 @@ export class JvmView {
             return { ...this.target, from: iso(this.range.from), to: iso(endOfRange(this.range)) };
         const oldest = this.oldest();
 
-        return { ...this.target, from: oldest > Date.now() - this.liveSpan * 1000 ? iso(oldest) : `-${this.liveSpan}s` };
+        return { ...this.target, from: oldest > nodeNow() - this.liveSpan * 1000 ? iso(oldest) : `-${this.liveSpan}s` };
     }
 
     // Those of the flame graph.
@@ -275,7 +276,7 @@ export class JvmView {
         const wider = this.hasProfile || this.liveSpanIsChosen || samples >= ENOUGH_SAMPLES ? 0 : this.bar.nextSpan(this.liveSpan);
         const oldest = this.oldest(); // 0: the timeline has not answered yet
 
-        if (!wider || !oldest || oldest > Date.now() - this.liveSpan * 1000)
+        if (!wider || !oldest || oldest > nodeNow() - this.liveSpan * 1000)
             return Boolean(wider) && !oldest && this.root.classList.contains("settling");
         this.liveSpan = wider;
         this.bar.showSpan(wider);
@@ -444,7 +445,7 @@ export class JvmView {
 
     // What is looked at now: the range, or the last minute or so.
     shownRange() {
-        const now = Date.now();
+        const now = nodeNow();
 
         return this.range || { from: now - this.liveSpan * 1000, to: now };
     }

@@ -14,6 +14,7 @@ import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
 import { lastWorse, openPastSignals, openSignals, sentenceText, severityClass, severityLegend, signalsByPid, untilText } from "./signals.js";
 import { drawSpark, sparkTop } from "./timeline.js";
+import { nodeNow } from "../shared/now.js";
 
 const LIST_SECONDS = 2;
 const SPARK_SECONDS = 5;
@@ -247,7 +248,7 @@ export class NodeView {
                 this.blank.replaceChildren(errorState(error, button("Try again", () => location.reload())));
             return;
         }
-        this.loadedAt = Date.now();
+        this.loadedAt = nodeNow();
     }
 
     async loadPast(signal) {

@@ -3,6 +3,7 @@
 
 import { formatAgo, formatMoment } from "../shared/format.js";
 import { getJson } from "./api.js";
+import { nodeNow } from "../shared/now.js";
 
 const LAST_MINUTE_MS = 60000;
 const END_NEAR_MS = 300000; // from the last sample to the end, at most
@@ -28,7 +29,7 @@ function openEnds({ signals, past = [] }) {
 // known. isExact: @last is the end itself, not that of the last minute.
 // @services, @signals: answers of /api/v1/services and /api/v1/signals. The first has minutes: of an end
 // it has the end of its minute, once that is written.
-export function openPast({ services }, signals, now = Date.now()) {
+export function openPast({ services }, signals, now = nodeNow()) {
     const ends = openEnds(signals);
     const running = services.flatMap(({ jvms }) => jvms);
     const runs = ({ pid, start_time: start }) => running.some((jvm) => jvm.pid === pid && // under another service's name, too
@@ -54,7 +55,7 @@ export function openPast({ services }, signals, now = Date.now()) {
 }
 
 // The JVMs that run another version than one of their service that ended shortly before: pid -> {service, version, before, began: ms since 1970}.
-export function deploysOf({ services }, now = Date.now()) {
+export function deploysOf({ services }, now = nodeNow()) {
     const deploys = new Map();
 
     for (const { name: service, jvms, ended } of services)
@@ -70,7 +71,7 @@ export function deploysOf({ services }, now = Date.now()) {
 }
 
 // The newest of a JVM, or of any of a service, in an answer of /api/v1/services; null: none within the hour. @target: {pid} or {service}.
-export function deployOf(services, { pid, service }, now = Date.now()) {
+export function deployOf(services, { pid, service }, now = nodeNow()) {
     const list = [...deploysOf(services, now)].filter(([of, deploy]) => (pid ? of === pid : deploy.service === service));
 
     return list.map(([, deploy]) => deploy).sort((a, b) => b.began - a.began)[0] || null;

@@ -8,6 +8,7 @@ import { jvmName, processName } from "./jvmwords.js";
 import { KIND } from "../shared/kinds.js";
 import { checkedJson, openJson } from "./openjson.js";
 import { dropKind } from "../shared/transform.js";
+import { nodeNow } from "../shared/now.js";
 
 export const WINDOW_S = 60;
 
@@ -59,14 +60,14 @@ function timeOf(text, now) {
     return !text ? now : text.startsWith("-") ? now - parseFloat(text.slice(1)) * 1000 : Date.parse(text);
 }
 
-export function rangeOf(side, now = Date.now()) {
+export function rangeOf(side, now = nodeNow()) {
     const { from, to } = parseSide(side);
 
     return { from: timeOf(from, now), to: timeOf(to, now) };
 }
 
 // The same with times that stay what they are: a link to it shows the same later.
-export function fixedSide(side, now = Date.now()) {
+export function fixedSide(side, now = nodeNow()) {
     const { capture, target } = parseSide(side);
 
     return capture || !side ? side : rangeSide(target, rangeOf(side, now));

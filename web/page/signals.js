@@ -5,6 +5,7 @@ import { element } from "../shared/dom.js";
 import { formatAgo, formatMoment, withLocalTimes } from "../shared/format.js";
 import { shortClasses } from "../shared/names.js";
 import { formatRoute } from "./route.js";
+import { nodeNow } from "../shared/now.js";
 
 const WORST = 3;
 const PAST_LEAST_MS = 60000;
@@ -25,7 +26,7 @@ export function openPastSignals({ past = [] }) {
 const RECENT_MS = 600000;
 
 // Of @past those that were worse than all that are on, within the last 10 minutes: a JVM that stopped is no better for it.
-export function lastWorse(past, on, now = Date.now()) {
+export function lastWorse(past, on, now = nodeNow()) {
     const worst = Math.max(0, ...on.map(({ severity }) => severity));
 
     return past.filter(({ severity, until }) => severity > worst && now - until < RECENT_MS);

@@ -5,6 +5,7 @@
 import { formatMoment } from "../shared/format.js";
 import { jvmName, processName } from "./jvmwords.js";
 import { WINDOW_S } from "./sides.js";
+import { nodeNow } from "../shared/now.js";
 
 const JVMS = 3;
 const BEFORE = `-${2 * WINDOW_S}s,-${WINDOW_S}s`, AFTER = `-${WINDOW_S}s,`;
@@ -26,7 +27,7 @@ function newestPair(captures) {
 
 // [{text, a, b}], sides as sides.js has them. @captures: those that are done, newest first. @oldest: ms since 1970 where
 // what is recorded begins, NaN: nothing is.
-export function suggestSides(captures, jvms, oldest, now = Date.now()) {
+export function suggestSides(captures, jvms, oldest, now = nodeNow()) {
     const pair = newestPair(captures);
     const reaches = (from) => from <= now - 2 * WINDOW_S * 1000;
     const list = pair ? [{ a: pair.before.id, b: pair.after.id, text: `${nameOf(pair.after)}: its two newest captures, of ` +

@@ -4,6 +4,7 @@
 import { getJson, isAbort, repeat } from "./api.js";
 import { openTimeline } from "./categories.js";
 import { spanSelect } from "./jvmbar.js";
+import { nodeNow } from "../shared/now.js";
 
 const TIMELINE_SECONDS = 3;
 const TIMELINE_BUCKETS = 240;
@@ -43,7 +44,7 @@ export class TimelineLoader {
 
     // As much as was chosen, or more where what is wanted lies further back.
     fit() {
-        const { past } = this.facts, needed = this.wanted ? ((past ? past.last : Date.now()) - this.wanted.from) / 1000 : 0;
+        const { past } = this.facts, needed = this.wanted ? ((past ? past.last : nodeNow()) - this.wanted.from) / 1000 : 0;
         const [least] = TIMELINE_SPANS.find(([seconds]) => seconds >= needed) || [0]; // 0: further back than a day
 
         this.span = Math.max(this.chosen, least);
@@ -66,7 +67,7 @@ export class TimelineLoader {
         const { past } = this.facts;
         const iso = (ms) => new Date(ms).toISOString();
 
-        return past ? { from: iso(past.last - (this.span - ENDED_ROOM) * 1000), to: iso(Math.min(Date.now(), past.last + ENDED_ROOM * 1000)) }
+        return past ? { from: iso(past.last - (this.span - ENDED_ROOM) * 1000), to: iso(Math.min(nodeNow(), past.last + ENDED_ROOM * 1000)) }
             : { from: `-${this.span}s` };
     }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers as people read them: always with a unit, shares with one decimal, digits in groups of three.
 
+import { nodeNow } from "./now.js";
+
 const NBSP = "\u00a0";
 
 export function formatCount(n) {
@@ -81,7 +83,7 @@ export function formatClock(ms) {
 }
 
 // The same with the day in front where it is not today.
-export function formatMoment(ms, now = Date.now()) {
+export function formatMoment(ms, now = nodeNow()) {
     if (Number.isNaN(ms))
         return "–";
     const [day, time] = shownAt(ms).split("T");
@@ -90,7 +92,7 @@ export function formatMoment(ms, now = Date.now()) {
 }
 
 // "14:03:07 – 14:05:00": the day stands before each time that is of another day than the one before it.
-export function formatRange({ from, to }, now = Date.now()) {
+export function formatRange({ from, to }, now = nodeNow()) {
     const [begin, end] = [from, to].map((ms) => formatMoment(ms, now)), dayOf = (text) => text.slice(0, -8);
 
     return `${begin} – ${dayOf(begin) === dayOf(end) ? end.slice(-8) : end}`;
@@ -102,7 +104,7 @@ export function withLocalTimes(text) {
         : text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => formatMoment(Date.parse(time)));
 }
 
-export function formatAgo(ms, now = Date.now()) {
+export function formatAgo(ms, now = nodeNow()) {
     const seconds = Math.max(0, (now - ms) / 1000);
 
     if (seconds < 120)
