@@ -12,10 +12,8 @@ install(FILES systemd/flamed.sysusers.conf DESTINATION lib/sysusers.d RENAME fla
 install(FILES systemd/flamed.tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME flamed.conf)
 install(FILES docs/flamed.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN container EXCLUDE)
-install(FILES docs/grafana/fleet.json docs/grafana/service.json docs/grafana/rules.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR}/grafana)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN flamed.8 EXCLUDE PATTERN *.png EXCLUDE)
 install(FILES systemd/short-turns.conf systemd/socket-only.conf DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES docs/container/Dockerfile docs/container/daemonset.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR}/container)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 
 set(CPACK_GENERATOR DEB)

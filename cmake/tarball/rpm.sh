@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes an .rpm of the tarball in BUILD. Needs rpmbuild. Usage: rpm.sh BUILD VERSION PROCESSOR
 set -euo pipefail
+umask 022
 build=$1 name=flamed-$2-linux-$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -148,30 +148,6 @@ class Tarball(unittest.TestCase):
         subprocess.run([folder + "/install.sh", "--remove"], check=True, env={**os.environ, "DESTDIR": root})
         self.assertEqual([f for _, _, files in os.walk(root) for f in files], [])
 
-    def test_a_package_is_not_overwritten(self):
-        folder, root = self.unpacked(), self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
-        os.makedirs(root + "/usr/bin")
-        open(root + "/usr/bin/flamed", "wb").close()
-        refused = subprocess.run([folder + "/install.sh"], capture_output=True, text=True, env={**os.environ, "DESTDIR": root})
-        self.assertEqual(refused.returncode, 1)
-        self.assertIn("remove it first", refused.stderr)
-        self.assertFalse(os.path.exists(root + "/usr/lib"))
-
-    def test_files_of_an_rpm_are_left_alone(self):
-        """It has the same link, so the mark of install.sh decides."""
-        folder, root = self.unpacked(), self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
-        os.makedirs(root + "/usr/bin")
-        os.makedirs(root + "/usr/lib/flamed")
-        with open(root + "/usr/lib/flamed/flamed", "wb") as f:
-            f.write(b"rpm")
-        os.symlink("../lib/flamed/flamed", root + "/usr/bin/flamed")
-        for arguments in [], ["--remove"]:
-            refused = subprocess.run([folder + "/install.sh", *arguments], capture_output=True, text=True, env={**os.environ, "DESTDIR": root})
-            self.assertEqual(refused.returncode, 1)
-            self.assertIn("remove it first", refused.stderr)
-        with open(root + "/usr/lib/flamed/flamed", "rb") as f:
-            self.assertEqual(f.read(), b"rpm")
-
     def test_paths_of_libraries(self):
         """A library path with an empty or relative part is refused: root's programs would load files from there."""
         for path, good in ("$ORIGIN/lib:", False), (":$ORIGIN/lib", False), ("$ORIGIN/lib:/tmp", False), ("$ORIGIN/lib", True):
@@ -198,6 +174,11 @@ class Tarball(unittest.TestCase):
                 self.assertEqual(a.read(), b.read(), name)
         self.assertEqual(os.readlink(root + "/usr/bin/flamed"), "../lib/flamed/flamed")
         self.assertFalse(os.path.exists(root + "/usr/lib/flamed/installed-by-install.sh"))
+        self.assertTrue(os.path.exists(root + "/usr/share/doc/flamed/socket-only.conf"))
+        folders = subprocess.run(["rpm", "-qp", "--queryformat", "[%{FILENAMES} %{FILEMODES:perms}\n]", package], capture_output=True, text=True,
+                                 check=True).stdout.splitlines()
+        self.assertEqual([line for line in folders if " d" in line],
+                         [f"/usr/{name} drwxr-xr-x" for name in ("lib/flamed", "lib/flamed/lib", "lib/flamed/licenses", "share/doc/flamed")])
 
 
 @unittest.skipUnless(os.environ.get("FLAMED_TARBALL_TWICE"), "builds flamed twice")
