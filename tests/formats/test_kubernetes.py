@@ -27,8 +27,11 @@ class Kubernetes(unittest.TestCase):
 
     def test_the_objects_fit_together(self):
         objects = {one["kind"]: one for one in readers.kustomized(FOLDER)}
-        self.assertEqual(set(objects), {"ConfigMap", "DaemonSet", "Secret"})
-        self.assertEqual({one["metadata"]["namespace"] for one in objects.values()}, {"flamed"})
+        self.assertEqual(set(objects), {"ConfigMap", "DaemonSet", "Namespace", "Secret"})
+        namespace = objects.pop("Namespace")["metadata"]
+        self.assertEqual({one["metadata"]["namespace"] for one in objects.values()}, {namespace["name"]})
+        # The least that lets in a pod of the node's namespaces, with SYS_ADMIN.
+        self.assertEqual(namespace["labels"]["pod-security.kubernetes.io/enforce"], "privileged")
         spec = objects["DaemonSet"]["spec"]
         template, pod = spec["template"], spec["template"]["spec"]
         self.assertEqual(spec["selector"]["matchLabels"].items() - template["metadata"]["labels"].items(), set())
@@ -53,7 +56,7 @@ class Kubernetes(unittest.TestCase):
 
     def test_a_wrong_key_is_found(self):
         for name, old, new in (("push-patch.yaml", "dnsPolicy:", "dnsPolicies:"), ("daemonset.yaml", "readinessProbe: {httpGet:", "readinessProbe: {httpget:"),
-                               ("kustomization.yaml", "push.yaml", "pull.yaml")):
+                               ("kustomization.yaml", "push.yaml", "pull.yaml"), ("namespace.yaml", "labels:", "label:")):
             with self.assertRaises(AssertionError, msg=name):
                 readers.kustomized(self.copy(name, old, new))
 
