@@ -31,9 +31,11 @@ static void look(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
     double share = numbers_share(n, NUMBER_COLLECTION_NS, RULE_WINDOW_S);
-    double count = numbers_sum(n, NUMBER_COLLECTIONS, RULE_WINDOW_S);
+    /* A long pause is counted when it begins, and its time when it ends, maybe in a later window.
+     */
+    double count = fmax(numbers_sum(n, NUMBER_COLLECTIONS, RULE_WINDOW_S), 1);
     double pause_s =
-        numbers_sum(n, NUMBER_COLLECTION_NS, RULE_WINDOW_S) / fmax(count, 1) / (double)NSEC_PER_SEC;
+        numbers_sum(n, NUMBER_COLLECTION_NS, RULE_WINDOW_S) / count / (double)NSEC_PER_SEC;
     char pauses[RULE_BYTES_TEXT];
 
     f->strength = share / SHARE_FIRES;

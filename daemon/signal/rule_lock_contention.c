@@ -53,7 +53,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
 const struct signal_rule rule_lock_contention = {
     .name = "lock-contention",
     .unit = "threads",
-    .evidence = "/profile?pid={pid}&event=lock&from={from}&to={to}",
+    .evidence = "/profile?pid={pid}&event=lock&idle=0&from={from}&to={to}",
     .remedy = "hold the lock for less: take what waits, or works long, out of the "
               "synchronized block; or give each part of the data a lock of its own",
     .hold_s = 10,

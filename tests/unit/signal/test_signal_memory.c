@@ -443,6 +443,36 @@ static void add_heap(struct watched *w, struct making *m, double heap, bool coll
 
 /* A leak from the start, with few young collections, and none of the old generation. Ten minutes
  * of it suffice. */
+/* A pause is counted when it begins, and its time when it ends. */
+START_TEST(a_pause_longer_than_the_window)
+{
+    struct process p = { .pins = 0 };
+    struct making m;
+    struct watched w;
+    size_t on = 0;
+
+    begin(&m, &w, &p);
+    for (int i = 0; i < 40; i++) {
+        double collections = m.r.v[NUMBER_COLLECTIONS], ns = m.r.v[NUMBER_COLLECTION_NS];
+
+        healthy(&m);
+        if (i > 20) {
+            m.r.v[NUMBER_COLLECTIONS] = collections + (i == 21);
+            m.r.v[NUMBER_COLLECTION_NS] = ns + (i == 25 ? 9e9 : 0);
+        }
+        judge(&m, &w);
+        if (i < 25 || !state_of(&w, "gc-pauses")->on)
+            continue;
+        on++;
+        ck_assert_msg(strstr(state_of(&w, "gc-pauses")->finding.sentence,
+                             "went to 1 pause for garbage collection of 9.0 s") != NULL,
+                      "%s", state_of(&w, "gc-pauses")->finding.sentence);
+    }
+    ck_assert_uint_gt(on, 0);
+    finish(&w);
+}
+END_TEST
+
 START_TEST(few_collections_show_a_leak)
 {
     const struct signal_state *state;
@@ -540,6 +570,7 @@ int main(void)
     tcase_add_test(tc, a_poor_sample_replaces_no_better_one);
     tcase_add_test(tc, a_sample_is_forgotten_with_its_signal);
     tcase_add_test(tc, counts_of_heaps_take_turns);
+    tcase_add_test(tc, a_pause_longer_than_the_window);
     tcase_add_test(tc, few_collections_show_a_leak);
     tcase_add_test(tc, throttling_since_a_time);
     tcase_add_loop_test(tc, a_rise_that_ends_is_no_leak, 0, ARRAY_SIZE(RISES));
