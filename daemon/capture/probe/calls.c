@@ -12,25 +12,27 @@ static int explain(int r, const struct process *p, const struct event_form *form
     const char *file = form->group.p, *name = form->name.p;
 
     if (r == -ENXIO) {
-        error_set(err, r, "process %d has no file %.*s with code mapped", p->id.host_pid, file_n,
-                  file);
+        error_parameter(err, "event", r, "process %d has no file %.*s with code mapped",
+                        p->id.host_pid, file_n, file);
         error_remedy(err, "write the name of the file alone; /proc/%d/maps lists them",
                      p->id.host_pid);
     } else if (r == -ENOENT) {
-        error_set(err, r, "%.*s of process %d has no function %.*s", file_n, file, p->id.host_pid,
-                  name_n, name);
+        error_parameter(err, "event", r, "%.*s of process %d has no function %.*s", file_n, file,
+                        p->id.host_pid, name_n, name);
         error_remedy(err, "nm -D lists those that it exports; others need symbols or a debug file, "
                           "and those of C++ are there by their mangled names, too");
     } else if (r == -ENOTUNIQ) {
-        error_set(err, r, "%.*s of process %d has several functions %.*s", file_n, file,
-                  p->id.host_pid, name_n, name);
+        error_parameter(err, "event", r, "%.*s of process %d has several functions %.*s", file_n,
+                        file, p->id.host_pid, name_n, name);
         error_remedy(err, "name one by its mangled name, such as %s", found->symbol);
     } else if (r == -E2BIG) {
-        error_set(err, r, "%.*s of process %d has more than %d symbols that may be %.*s", file_n,
-                  file, p->id.host_pid, FUNCTION_SYMBOLS_MAX, name_n, name);
+        error_parameter(err, "event", r,
+                        "%.*s of process %d has more than %d symbols that may be %.*s", file_n,
+                        file, p->id.host_pid, FUNCTION_SYMBOLS_MAX, name_n, name);
         error_remedy(err, "name one by its mangled name; nm -D lists them");
     } else {
-        error_set(err, r, "%.*s of process %d cannot be read", file_n, file, p->id.host_pid);
+        error_parameter(err, "event", r, "%.*s of process %d cannot be read", file_n, file,
+                        p->id.host_pid);
     }
     return r;
 }

@@ -22,8 +22,12 @@ static int side_profile(struct request *req, const char *parameter, const char *
                                "there is no %s: a diff takes two captures or ranges of time",
                                parameter);
     }
-    if (is_capture_id(text))
-        return be->capture_profile(be->ctx, &req->who.subject.viewer, text, ret, err);
+    if (is_capture_id(text)) {
+        r = be->capture_profile(be->ctx, &req->who.subject.viewer, text, ret, err);
+        if (r != 0)
+            err->parameter = parameter;
+        return r;
+    }
     if (!range_parse(span_of(text), p->now_ns, &range))
         return error_parameter(err, parameter, -EINVAL,
                                "%s=%s is not possible: %s takes the id of a capture or a range of "

@@ -47,6 +47,7 @@ START_TEST(a_function_that_is_not_there_is_said)
     }
     ck_assert_int_eq(r, BACKEND_CONFLICT);
     ck_assert_msg(strstr(err.msg, "has no function no_such_function"), "%s", err.msg);
+    ck_assert_str_eq(err.parameter, "event");
     fake_broker_expect(rig.fake, "sample_start libc.so.6:no_such_function 1\n"
                                  "sample_begun 0\n"
                                  "sample_stop 0\n");

@@ -134,6 +134,8 @@ static const struct {
       "application/json", "\"" },
     { "GET", "/api/v1/diff?a=-5m..-10m&b=" FAKE_ID, NULL, NULL, 400, NULL, "a=-5m..-10m" },
     { "GET", "/api/v1/diff?a=" FAKE_ID_NONE "&b=" FAKE_ID, NULL, NULL, 404, NULL, "no capture" },
+    { "GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID_NONE, NULL, NULL, 404, NULL,
+      "\"parameter\": \"b\"" },
     { "GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID "&format=jfr", NULL, NULL, 400, NULL,
       "html, svg, collapsed, json or text" },
     { "GET", "/debug/pprof/", NULL, NULL, 200, "text/html; charset=utf-8", "profile" },
