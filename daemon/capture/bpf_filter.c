@@ -64,8 +64,10 @@ static void reconcile_exited(struct reconcile *rc, struct process *p)
     if (rc->now_ns - MIN(p->exited_ns, rc->now_ns) >= FILTER_EXITED_NS)
         return;
     for (struct capture *c = rc->captures->running; c; c = c->next) {
-        if (id_table_find(&c->members.processes, &p->id, &id) && c->members.verdicts[id].wanted)
+        if (id_table_find(&c->members.processes, &p->id, &id) && c->members.verdicts[id].wanted) {
             f.sets |= capture_sets(c);
+            capture_warn_ended(c, p);
+        }
     }
     if (id_table_find(&rc->captures->filter.processes, &f, &id))
         reconcile_add(rc, f.host_pid, f.sets);

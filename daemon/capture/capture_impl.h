@@ -282,6 +282,8 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
 const struct proc_id *capture_next_process(const struct capture *c, uint32_t *i);
 /* Warns of what flamed could not read of the capture's processes: see process_warnings.c. */
 void capture_warn_processes(struct captures *captures, struct capture *c);
+/* Warns that @p, which has exited, is missing in the rest of @c, if the request named its pid. */
+void capture_warn_ended(struct capture *c, const struct process *p);
 /* Warns of threads that were renamed. */
 void capture_warn_renamed(struct capture *c);
 /* Forgets the processes and threads of @c, so that a new record gets them again. */

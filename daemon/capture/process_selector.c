@@ -218,6 +218,11 @@ int32_t target_single_pid(const struct target *t)
     return t->pid_count == 1 ? t->pids[0] : 0;
 }
 
+bool target_has_pids(const struct target *t)
+{
+    return t->pid_count > 0;
+}
+
 struct jvm_list {
     const struct target *target;
     struct process **jvms;

@@ -36,6 +36,8 @@ const char *target_scope(const struct target *t);
 void target_main_selector(const struct target *t, char ret[TARGET_MAIN_BYTES]);
 /* Returns the pid if @t selects exactly one process, else 0. */
 int32_t target_single_pid(const struct target *t);
+/* Returns whether @t names processes by their pids. */
+bool target_has_pids(const struct target *t);
 /* Returns the number of running JVMs that match, and writes the first @max of them, borrowed from
  * @d. */
 size_t target_jvms(const struct target *t, struct discover *d, struct process **ret, size_t max);

@@ -125,6 +125,16 @@ static void warn_mappings(struct captures *captures, struct capture *c, const st
             id->host_pid, left_out, MAPS_EXEC_MAX);
 }
 
+void capture_warn_ended(struct capture *c, const struct process *p)
+{
+    if (c->state == CAPTURE_RUNNING && target_has_pids(c->target) && !p->replaced &&
+        p->exited_ns >= c->start_ns && p->exited_ns < c->end_ns)
+        record_warn_process(
+            c->record,
+            "%d (%s) ended %.1f s after this profile began, so the rest has no samples of it",
+            p->id.host_pid, process_title(p), (double)(p->exited_ns - c->start_ns) / NSEC_PER_SEC);
+}
+
 void capture_warn_processes(struct captures *captures, struct capture *c)
 {
     warn_each(captures, c, warn_unanswered);

@@ -2,6 +2,8 @@
 /* capture/states.c: each change of a capture's state. */
 #include "capture_rig.h"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PERIOD (10 * NSEC_PER_MSEC)
@@ -33,6 +35,27 @@ static void expect_state(enum capture_state state)
 {
     ck_assert_ptr_nonnull(rig.captures.running);
     ck_assert_int_eq((int)rig.captures.running->state, (int)state);
+}
+
+/* Ends the process of the rig. Another takes its place, so that rig_close() has one to end. */
+static void end_process(void)
+{
+    struct proc_id id = rig_process(&rig)->id;
+    uint64_t until_ns = clock_monotonic_ns() + 20 * NSEC_PER_SEC;
+
+    kill(rig.pid, SIGKILL);
+    ck_assert_int_eq(waitpid(rig.pid, NULL, 0), rig.pid);
+    rig.pid = fork();
+    if (rig.pid == 0) {
+        close_range(0, ~0U, 0); /* fake_broker_stop() waits until all have closed its socket */
+        pause();
+        _exit(0);
+    }
+    while (discover_known(rig.captures.discover, &id) && clock_monotonic_ns() < until_ns) {
+        rig_tick(&rig);
+        usleep(1000);
+    }
+    captures_reconcile(&rig.captures, clock_monotonic_ns());
 }
 
 /* ---- one after the other ---- */
@@ -89,6 +112,20 @@ START_TEST(running_until_its_end)
     ck_assert(rig.end.done);
     ck_assert_ptr_null(rig.captures.running);
     ck_assert_uint_eq(rig.captures.capture_count, 0);
+}
+END_TEST
+
+START_TEST(running_after_the_end_of_its_process)
+{
+    rig_begin(&rig, "cpu", PERIOD);
+    rig_run(&rig);
+    rig_sample(&rig, 0, 0);
+    end_process();
+    expect_state(CAPTURE_RUNNING);
+    end();
+    rig_finish(&rig);
+    ck_assert_uint_eq(rig.end.profile->sample_count, 1);
+    ck_assert(rig_warned(&rig, "(sleep) ended "));
 }
 END_TEST
 
@@ -400,6 +437,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, preparing_until_its_sets_sample);
     tcase_add_test(tc, running_until_its_end);
+    tcase_add_test(tc, running_after_the_end_of_its_process);
     tcase_add_test(tc, settling_until_the_flush_is_read);
     tcase_add_test(tc, flushing_while_stacks_are_pending);
     tcase_add_test(tc, naming_while_symbols_are_read);
