@@ -101,6 +101,9 @@ enum peer_place peer_place(struct peers *s, struct peer_connection *c, bool agai
  * stores one verdict each in @ret (peer_facts.h). PEER_UNTOLD: call again. Returns false if the
  * broker had no time. Blocks for up to 10 s on the broker. Thread: one at a time. */
 bool peers_look(struct peers *s, struct peer_connection *list, size_t n, enum peer_place *ret);
+/* Returns how many calls of peers_look() needed the kernel's iterator over all descriptors. Thread:
+ * any. */
+uint64_t peers_slow_looks(const struct peers *s);
 
 /* Returns the quota key of a client at @address; @peer: what the kernel reports about the client.
  * All loopback addresses are one caller, since any local user can use any of them. Each IPv6 /64 is

@@ -13,6 +13,7 @@ struct look {
     struct peer_process *processes; /* [process_max] */
     int *fds;                       /* folders in /proc of `processes`; negative: none */
     size_t process_count, process_max;
+    bool slow; /* holders were found by the kernel's iterator */
 };
 
 static struct look *look_free(struct look *l)
@@ -135,6 +136,7 @@ static int ask_some_holders(struct peers *s, size_t n, struct look *l, bool afte
 
         if (r == 0)
             *(after ? &f->held_after : &f->held_before) = l->held[i];
+        l->slow = l->slow || (r == 0 && l->held[i].slow);
         f->blind = f->blind || r == -EOPNOTSUPP;
     }
     return r;
@@ -227,10 +229,16 @@ static int look_at(struct peers *s, struct peer_connection *list, size_t n, stru
         return r;
     read_processes(s, n, l);
     r = ask_holders(s, n, l, /* after= */ true);
+    s->slow_looks += l->slow;
     see_who_stays(s, l);
     ask_sockets(s, list, n, l, /* after= */ true);
     unpin(s, l);
     return r;
+}
+
+uint64_t peers_slow_looks(const struct peers *s)
+{
+    return s->slow_looks;
 }
 
 bool peers_look(struct peers *s, struct peer_connection *list, size_t n, enum peer_place *ret)

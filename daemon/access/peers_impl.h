@@ -10,6 +10,7 @@
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define PEER_MEMBERS_MAX 1024
 #define PEER_UID_NOBODY 65534 /* the kernel's stand-in for users without a mapping here */
@@ -59,6 +60,7 @@ struct peers {
     uint64_t capabilities;   /* bounding set of init; 0: unknown */
     peer_holders_fn holders; /* NULL: holders are unknown */
     void *holders_ctx;
+    atomic_uint_least64_t slow_looks; /* peers_slow_looks() */
 };
 
 /* ---- peer_tcp.c ---- */

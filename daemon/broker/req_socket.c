@@ -129,5 +129,6 @@ int request_socket_holders(struct server *s, const struct sockets_fields *q, str
     for (size_t i = 0; i < search.sockets; i++)
         search.found[i].count = holders_of(s->walk.holders, i, search.found[i].pids);
     pack_all(s, &search, &rep->body.socket_holders);
+    rep->body.socket_holders.slow = !holders_were_fast(s->walk.holders);
     return 0;
 }

@@ -66,6 +66,7 @@ static void unpack_holders(const struct broker_holders *h, size_t n, struct sock
 {
     for (size_t i = 0; i < n; i++) {
         ret[i].told = h->told & UINT32_C(1) << i;
+        ret[i].slow = h->slow;
         ret[i].count = h->many & UINT32_C(1) << i ? SOCKET_HOLDERS_MAX + 1 : 0;
     }
     for (uint32_t i = 0; i < h->count; i++) {

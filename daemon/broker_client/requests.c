@@ -433,7 +433,7 @@ static bool broker_holders_valid(const struct broker_holders *h)
 {
     size_t counts[SOCKETS_ASKED_MAX] = { 0 };
 
-    if (h->count > BROKER_HOLDERS_ITEMS || (h->many & ~h->told))
+    if (h->count > BROKER_HOLDERS_ITEMS || (h->many & ~h->told) || h->slow > 1)
         return false;
     for (uint32_t i = 0; i < h->count; i++) {
         uint32_t socket = h->items[i] >> BROKER_HOLDER_SOCKET,

@@ -24,7 +24,7 @@
 #define BROKER_HOLDER_BITS 24   /* bits of a process's number; above them: */
 #define BROKER_HOLDER_SOCKET 27 /* of the socket; the bits between: socket_holder_flag */
 #define BROKER_HOLDER_FLAGS ((1u << (BROKER_HOLDER_SOCKET - BROKER_HOLDER_BITS)) - 1)
-#define BROKER_HOLDERS_ITEMS 157
+#define BROKER_HOLDERS_ITEMS 156
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)
 #define BROKER_TABLES_ROWS 262144u /* limit of rows in one request */
 #define BROKER_TABLES_BYTES (BROKER_TABLES_ROWS * sizeof(struct unwind_row))
@@ -210,6 +210,7 @@ struct yields_answer {
 struct broker_holders {
     uint32_t told;  /* bit set of the sockets with all holders in @items, */
     uint32_t many;  /* or, if also set here, with more than SOCKET_HOLDERS_MAX holders */
+    uint32_t slow;  /* 1: found by the kernel's iterator over all descriptors */
     uint32_t count; /* of @items */
     /* socket << BROKER_HOLDER_SOCKET | flags << BROKER_HOLDER_BITS | process */
     uint32_t items[BROKER_HOLDERS_ITEMS];

@@ -23,6 +23,7 @@ struct socket_holder {
 
 struct socket_holding {
     bool told;    /* false: the broker had no answer this time, and the rest is void */
+    bool slow;    /* found by the kernel's iterator over all descriptors */
     size_t count; /* if above SOCKET_HOLDERS_MAX, holders is empty */
     struct socket_holder holders[SOCKET_HOLDERS_MAX];
 };

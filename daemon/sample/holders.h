@@ -21,7 +21,7 @@ struct holders *holders_free(struct holders *h);
  * without any result; -errno. */
 int holders_find(struct holders *h, const uint64_t *keys, size_t n, uint64_t net_ns,
                  uint64_t limit_ns);
-/* Returns whether the last walk was the fast one. For tests. */
+/* Returns whether the last walk was the fast one. */
 bool holders_were_fast(const struct holders *h);
 /* Gets the holders of the socket at index @socket of the last walk's keys. Return: their number;
  * above HOLDERS_OF_SOCKET, @pids has only some of them. A number may have the flag

@@ -19,6 +19,6 @@ struct holders_socket {
 struct tables_run {
     struct holders_socket sockets[HOLDERS_SOCKETS];
     __u64 end_ns;
-    __u32 descriptor; /* a socket of the program that runs learn_sockets() */
-    __u32 whole;      /* the result: 1: sockets has all holders */
+    __u32 whole; /* the result: 1: sockets has all holders */
+    __u32 zero;
 };

@@ -60,7 +60,7 @@ static __always_inline void keep_order(void)
 
 /* ---- what is searched for ---- */
 
-__u64 socket_ops;             /* struct file_operations * of all sockets' files */
+__u64 socket_ops;             /* struct file_operations * of all sockets' files; 0: unknown yet */
 __u64 files[HOLDERS_SOCKETS]; /* struct file * of each socket; NO_FILE: not found yet, or none */
 __u64 filter;                 /* bit set of filter_bit() of files */
 __u64 unfound;                /* bit set of key_bit() of sockets without a file yet */
@@ -69,20 +69,6 @@ __u64 unfound;                /* bit set of key_bit() of sockets without a file 
 struct {
     __u64 key, file;
 } noted[NOTED];
-
-/* Learns socket_ops from the socket that the program which runs this has as run.descriptor. */
-SEC("raw_tp")
-int learn_sockets(void *ctx)
-{
-    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-    struct file *file = NULL;
-
-    bpf_probe_read_kernel(&file, sizeof(file),
-                          BPF_CORE_READ(task, files, fdt, fd) + run.descriptor);
-    if (BPF_CORE_READ(file, f_inode, i_sb, s_magic) == SOCKFS_MAGIC)
-        socket_ops = (__u64)BPF_CORE_READ(file, f_op);
-    return 0;
-}
 
 /* Returns the bit of a file's address in a filter. */
 static __always_inline __u64 filter_bit(__u64 file)
@@ -99,7 +85,7 @@ static __always_inline __u64 key_bit(__u64 key)
 /* Returns true if @file is that of the socket with the cookie @key. The memory may be any: that of
  * a file that is closed, or of another one. A closed socket has no file, and an open one only one.
  */
-__noinline int is_file_of(__u64 file, __u64 key)
+static __always_inline int is_file_of(__u64 file, __u64 key)
 {
     struct socket *socket = BPF_CORE_READ((struct file *)file, private_data);
 
@@ -174,11 +160,24 @@ __noinline int compare(__u64 file)
     return 0;
 }
 
+/* Learns socket_ops from @file if it is that of a socket. */
+static __always_inline void learn(__u64 file)
+{
+    struct file *f = (struct file *)file;
+    struct socket *socket = BPF_CORE_READ(f, private_data);
+
+    if (BPF_CORE_READ(f, f_inode, i_sb, s_magic) == SOCKFS_MAGIC &&
+        (__u64)BPF_CORE_READ(socket, file) == file)
+        socket_ops = (__u64)BPF_CORE_READ(f, f_op);
+}
+
 /* Notes @file if it is that of a socket without a file yet. */
 __noinline int look_at_file(__u64 file)
 {
     __u64 sk, key;
 
+    if (!socket_ops)
+        learn(file);
     if (READ(file, struct file, f_op) != socket_ops)
         return 0;
     sk = READ(READ(file, struct file, private_data), struct socket, sk);
@@ -279,27 +278,33 @@ static __always_inline void add_found(void)
     }
 }
 
-/* Looks at one thread. Returns false if that cannot be done. */
+/* Looks at one thread once. Returns true if that is done, false if its table has changed. */
+__noinline int try_thread(void)
+{
+    __u64 table;
+
+    look.failed = 0;
+    table = READ(look.task, struct task_struct, files);
+    /* it has ended, or shares a table: with all of the kernel, or with another thread */
+    if (!table || table == walk.kernels)
+        return !look.failed;
+    if (table == walk.table && READ(walk.owner, struct task_struct, files) == table)
+        return !look.failed; /* a table that was freed may be another's by now */
+    if (!look_at_table(table))
+        return 0;
+    walk.table = table;
+    walk.owner = look.task;
+    add_found();
+    return 1;
+}
+
+/* Looks at one thread. Returns false if that cannot be done. The function above is one of its own
+ * for Linux 5.10, which refuses a loop that ends with a call. */
 static __always_inline int look_at_thread(void)
 {
-    for (int i = 0; i < TRIES; i++) {
-        __u64 table;
-
-        look.failed = 0;
-        table = READ(look.task, struct task_struct, files);
-        /* it has ended, or shares a table: with all of the kernel, or with another thread */
-        if (!table || table == walk.kernels)
-            return !look.failed;
-        if (table == walk.table && READ(walk.owner, struct task_struct, files) == table)
-            return !look.failed; /* a table that was freed may be another's by now */
-        if (look_at_table(table)) {
-            walk.table = table;
-            walk.owner = look.task;
-            add_found();
+    for (int i = 0; i < TRIES && !walk.ended; i++) {
+        if (try_thread())
             return 1;
-        }
-        if (walk.ended)
-            return 0;
     }
     return 0;
 }
@@ -361,7 +366,7 @@ int walk_tables(void *ctx)
     walk.first = walk.process = first_task();
     walk.head = walk.next = walk.ended = look.failed = 0;
     walk.kernels = READ(walk.first, struct task_struct, files);
-    if (!walk.first || !socket_ops)
+    if (!walk.first)
         return 0;
     begin_search();
     for (int i = 0; i < STEPS && !walk.ended; i++)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/tables.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/old_kernel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <sys/socket.h>
 
 #include "tables.skel.h"
 #include "tables_probe.skel.h"
@@ -18,7 +16,7 @@ struct tables {
     struct tables_bpf *skel; /* one of these two is loaded, the other is NULL */
     struct tables_probe_bpf *probe_skel;
     struct tables_run *run;
-    int learn_fd, walk_fd; /* programs, borrowed */
+    int walk_fd; /* program, borrowed */
 };
 
 static bool load(struct tables *t, uint32_t pid_ns_inum)
@@ -33,7 +31,6 @@ static bool load(struct tables *t, uint32_t pid_ns_inum)
         return false;
     }
     t->run = &t->skel->bss->run;
-    t->learn_fd = bpf_program__fd(t->skel->progs.learn_sockets);
     t->walk_fd = bpf_program__fd(t->skel->progs.walk_tables);
     return true;
 }
@@ -47,34 +44,15 @@ static bool load_probe(struct tables *t, uint32_t pid_ns_inum)
     if (tables_probe_bpf__load(t->probe_skel) < 0)
         return false;
     t->run = &t->probe_skel->bss->run;
-    t->learn_fd = bpf_program__fd(t->probe_skel->progs.learn_sockets);
     t->walk_fd = bpf_program__fd(t->probe_skel->progs.walk_tables);
     return true;
-}
-
-static bool run(int program_fd)
-{
-    LIBBPF_OPTS(bpf_test_run_opts, opts);
-
-    return bpf_prog_test_run_opts(program_fd, &opts) == 0;
-}
-
-/* Lets the program see a socket, so that it knows other ones. */
-static bool learn(struct tables *t)
-{
-    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0)
-        return false;
-    t->run->descriptor = (uint32_t)fd;
-    return run(t->learn_fd);
 }
 
 struct tables *tables_new(uint32_t pid_ns_inum)
 {
     struct tables *t = old_kernel_pretended("tables") ? NULL : calloc(1, sizeof(*t));
 
-    if (t && ((!load(t, pid_ns_inum) && !load_probe(t, pid_ns_inum)) || !learn(t)))
+    if (t && !load(t, pid_ns_inum) && !load_probe(t, pid_ns_inum))
         t = tables_free(t);
     return t;
 }
@@ -91,9 +69,11 @@ struct tables *tables_free(struct tables *t)
 
 const struct holders_socket *tables_find(struct tables *t, const uint64_t *keys, size_t n)
 {
+    LIBBPF_OPTS(bpf_test_run_opts, opts);
+
     memset(t->run, 0, sizeof(*t->run));
     for (size_t i = 0; i < n; i++)
         t->run->sockets[i].key = keys[i];
     t->run->end_ns = clock_monotonic_ns() + RUN_NS;
-    return run(t->walk_fd) && t->run->whole ? t->run->sockets : NULL;
+    return bpf_prog_test_run_opts(t->walk_fd, &opts) == 0 && t->run->whole ? t->run->sockets : NULL;
 }

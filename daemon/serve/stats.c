@@ -117,6 +117,10 @@ void stats_write(const struct answer_counts *c, const struct serve_stats *s, str
               s->looks);
     write_one(out, "flamed_http_caller_looks_late_total", "counter",
               "Searches that ended before all their callers were found.", s->looks_late);
+    write_one(out, "flamed_http_caller_looks_slow_total", "counter",
+              "Searches by the kernel's iterator over all descriptors, which takes ten times as "
+              "long.",
+              s->looks_slow);
     write_one(out, "flamed_http_caller_unknown_total", "counter",
               "Requests answered with 503 because their caller was not known in time.",
               s->callers_untold);

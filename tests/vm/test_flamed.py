@@ -4,6 +4,7 @@ time, JVMs run without C2, each of them is stopped while the other one is profil
 of their names."""
 import faulthandler
 import os
+import re
 import signal
 import sys
 import unittest
@@ -104,6 +105,15 @@ class Flamed(unittest.TestCase):
         self.check_whole(self.container.pid)
         told = self.daemon.get(f"/api/v1/jvms/{self.container.pid}").json()
         self.assertEqual(told["nspid"], proc.ns_pids(self.container.pid))
+
+    def test_d_who_asks(self):
+        """The processes that hold a socket are found by the fast walk, which is another one before Linux 6.2."""
+        def fast() -> bool:
+            counted = dict(re.findall(r"^flamed_http_caller_(\w+)_total (\d+)$", self.daemon.get("/metrics").text, re.M))
+            print(counted)
+            return int(counted["looks"]) > int(counted["looks_slow"])
+
+        proc.wait_until(fast, SLOW, "a fast look")
 
     def test_d_bad_input(self):
         for query in ("pid=-1", "pid=1&seconds=0", "nonsense=1", "pid=1&format=nonsense"):

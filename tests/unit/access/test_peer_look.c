@@ -251,6 +251,26 @@ START_TEST(without_a_walk_all_are_foreign)
 }
 END_TEST
 
+static int ask_holders_slowly(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
+                              struct socket_holding *ret)
+{
+    int r = ask_holders(cookie, keys, n, net_ns, ret);
+
+    ret[0].slow = true;
+    return r;
+}
+
+START_TEST(slow_looks_are_counted)
+{
+    begin(KIND_HOST, KIND_HOST);
+    ck_assert_int_eq(look(), PEER_HOST);
+    ck_assert_uint_eq(peers_slow_looks(&world.peers), 0);
+    world.peers.holders = ask_holders_slowly;
+    ck_assert_int_eq(look(), PEER_HOST);
+    ck_assert_uint_eq(peers_slow_looks(&world.peers), 1); /* two walks are one look */
+}
+END_TEST
+
 /* A socket without a known cgroup does not become that of a keeper of another user. */
 START_TEST(without_cgroups_the_user_counts)
 {
@@ -304,6 +324,7 @@ int main(void)
     tcase_add_test(tc, bounds_of_the_opener_count);
     tcase_add_test(tc, all_users_of_all_holders_count);
     tcase_add_test(tc, without_a_walk_all_are_foreign);
+    tcase_add_test(tc, slow_looks_are_counted);
     tcase_add_test(tc, who_held_it_before_counts);
     tcase_add_test(tc, the_host_stays_the_host);
     suite_add_tcase(suite, tc);

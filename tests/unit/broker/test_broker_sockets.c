@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#define FAST_TRIES 100
 #define MANY_PROCESSES 2
 #define MANY_DESCRIPTORS 19900 /* descriptors of each process */
 
@@ -132,6 +133,9 @@ START_TEST(a_socket_has_holders)
     h = holders_of_one(cookie);
     ck_assert_uint_eq(h.count, 1);
     ck_assert(is_holder(&h, getpid()));
+    for (int i = 0; h.slow && i < FAST_TRIES; i++) /* a busy machine needs several */
+        h = holders_of_one(cookie);
+    ck_assert(!h.slow);
     child = start_sharer(-1, 0);
     ck_assert_int_eq(dup2(pair[0], pair[1]), pair[1]); /* twice in one process */
     h = holders_of_one(cookie);
