@@ -20,7 +20,9 @@
 #define WINDOW_NS UINT64_C(100000000)
 #define WINDOW_EVENTS 100u /* events a window; with more, the interval doubles */
 #define WINDOW_FEW 45u     /* with fewer, the interval halves, down to the requested one */
-#define BUSY_LOOKS 100u    /* tries to become the busy thread */
+#define DRAWN_BITS 12
+#define DRAWN_THREADS (1u << DRAWN_BITS) /* places for the intervals of threads */
+#define BUSY_LOOKS 100u                  /* tries to become the busy thread */
 #define BUSY_LOOK_NS 20000000
 
 /* Guarded by lock, except kept. JVMTI and JNI are called without the lock: a thread that is
@@ -36,6 +38,11 @@ static struct {
     uint32_t in_window;       /* events in the window */
     struct live *live;        /* NULL: objects are not followed */
     uint32_t live_no;         /* number of that table; changes when the table is removed */
+    struct {
+        uint32_t thread; /* key */
+        uint32_t interval;
+    } drawn[DRAWN_THREADS]; /* by a hash of the thread; stays when a session ends, as the draws do
+                             */
 } sampling;
 
 /* The function that is probed: one instruction that the kernel can emulate, and a return. On x86-64
@@ -196,6 +203,20 @@ static uint32_t pace(uint64_t now_ns)
     return next;
 }
 
+/* Returns the interval by which the JVM drew this sample of the thread with @jni: that of its
+ * sample before. The JVM has now drawn the next one by @interval. An unseen thread, or one that
+ * lost its place to another, gets @interval. With the lock held. */
+static uint32_t take_drawn(const jni_env *jni, uint32_t interval)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)jni * UINT64_C(0x9e3779b97f4a7c15);
+    uint32_t at = (uint32_t)(hash >> (64 - DRAWN_BITS)), key = (uint32_t)(hash >> 16);
+    uint32_t was = sampling.drawn[at].thread == key ? sampling.drawn[at].interval : 0;
+
+    sampling.drawn[at].thread = key;
+    sampling.drawn[at].interval = interval;
+    return was ? was : interval;
+}
+
 /* Changes the interval. Called by the busy thread, which is not busy afterwards. */
 static void change_interval(jvmti_env *env, struct stream_header *h, uint32_t bytes)
 {
@@ -251,7 +272,8 @@ static uint32_t follow(const jni_env *jni, jni_ref object, const struct live_tur
 
 /* The callback. The JVM calls it in the allocating thread, also in several threads at the same
  * time. @object, @klass: handles. The JVM has already picked the thread's next object, by the
- * interval from before this event changes it. */
+ * interval from before this event changes it. So each sample has the interval of the thread's
+ * event before. */
 static void on_sampled(jvmti_env *env, const jni_env *jni, const void *thread, jni_ref object,
                        const void *klass, int64_t bytes)
 {
@@ -259,7 +281,7 @@ static void on_sampled(jvmti_env *env, const jni_env *jni, const void *thread, j
     struct live *ended = NULL;
     struct stream_header *h;
     uint64_t now_ns;
-    uint32_t interval, next, live_no, id;
+    uint32_t interval, next, live_no, id, drawn = 0;
     int over, acts;
 
     (void)thread;
@@ -276,9 +298,10 @@ static void on_sampled(jvmti_env *env, const jni_env *jni, const void *thread, j
     interval = next = sampling.interval;
     if (!over) {
         h->events++;
+        drawn = take_drawn(jni, interval);
         if (!sampling.busy)
             next = pace(now_ns);
-        ended = look_at_live(h, (uint64_t)bytes, interval, &turn);
+        ended = look_at_live(h, (uint64_t)bytes, drawn, &turn);
     }
     acts = !sampling.busy && (over || next != interval);
     if (acts)
@@ -299,7 +322,7 @@ static void on_sampled(jvmti_env *env, const jni_env *jni, const void *thread, j
         return;
     live_end(ended, jni);
     id = follow(jni, object, &turn, live_no);
-    flamed_agent_sampled(klass, (uint64_t)bytes, interval, id);
+    flamed_agent_sampled(klass, (uint64_t)bytes, drawn, id);
 }
 
 /* Makes the session, but does not turn on its event. Returns its environment, or NULL. By the busy

@@ -106,11 +106,17 @@ static void clear_exception(const jni_env *jni)
 }
 
 static void *jni_functions[JNI_DELETE_WEAK_GLOBAL_REF + 1];
-static jni_env jni_environment = jni_functions;
+static jni_env jni_environment = jni_functions, jni_of_second = jni_functions;
 
 static void sample_of(uint64_t object, int64_t bytes)
 {
     jvm.sampled(&environment, &jni_environment, NULL, (const void *)(uintptr_t)object, NULL, bytes);
+}
+
+/* A sample in another thread of the JVM. */
+static void sample_in_second(void)
+{
+    jvm.sampled(&environment, &jni_of_second, NULL, (const void *)(uintptr_t)0x700000000, NULL, 64);
 }
 
 static void sample(void)
@@ -270,9 +276,6 @@ START_TEST(nobody_waits_for_a_thread_in_jvmti)
         sample();
     ck_assert_uint_eq(h->interval_now, 2 * INTERVAL);
     ck_assert_int_eq(jvm.interval, 2 * INTERVAL);
-    ck_assert_uint_eq(drawn_with, INTERVAL); /* the interval changed after the draw */
-    sample();
-    ck_assert_uint_eq(drawn_with, 2 * INTERVAL);
     h->stop = 1;
     sample();
     check_ended(h);
@@ -285,6 +288,31 @@ START_TEST(nobody_waits_for_a_thread_in_jvmti)
     sample();
     check_ended(next);
     ck_assert_uint_ge(jvm.calls, 15);
+}
+END_TEST
+
+/* The JVM draws a thread's next sample before the event of this one, by the interval of then. */
+START_TEST(a_sample_has_the_interval_of_its_draw)
+{
+    struct stream_header *h = begin();
+
+    sample_in_second();
+    ck_assert_uint_eq(drawn_with, INTERVAL); /* first seen */
+    for (unsigned i = 0; i < EVENTS_MAX && h->interval_now == INTERVAL; i++)
+        sample();
+    ck_assert_uint_eq(h->interval_now, 2 * INTERVAL);
+    ck_assert_uint_eq(drawn_with, INTERVAL); /* this event changed it, after the draw */
+    sample();
+    ck_assert_uint_eq(drawn_with, INTERVAL); /* it was drawn before that change, too */
+    sample();
+    ck_assert_uint_eq(drawn_with, 2 * INTERVAL);
+    sample_in_second();
+    ck_assert_uint_eq(drawn_with, INTERVAL);
+    sample_in_second();
+    ck_assert_uint_eq(drawn_with, 2 * INTERVAL);
+    h->stop = 1;
+    sample();
+    check_ended(h);
 }
 END_TEST
 
@@ -489,6 +517,7 @@ int main(void)
 
     tcase_set_timeout(tc, 300);
     tcase_add_test(tc, nobody_waits_for_a_thread_in_jvmti);
+    tcase_add_test(tc, a_sample_has_the_interval_of_its_draw);
     tcase_add_test(tc, a_session_does_not_wait_for_good_for_the_end_of_the_one_before);
     tcase_add_test(tc, what_is_dead_goes);
     tcase_add_test(tc, more_than_there_is_room_for);
