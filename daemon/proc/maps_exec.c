@@ -5,6 +5,7 @@
  * where the kernel offers that, asks for executable ones only. Some room is reserved for vital
  * mappings: the libraries that a process loads first have the highest addresses, so they come last.
  */
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "proc/maps_walk.h"
 #include "proc/procmap.h"
@@ -108,21 +109,15 @@ static bool add_path(struct collector *c, struct span path, size_t max, struct s
     return !text->error;
 }
 
-/* Inserts @m at index @at. Returns false if a limit is reached. */
+/* Inserts @m at index @at. Returns false if a limit is reached, or there is no memory. */
 static bool add_at(struct collector *c, const struct mapping *m, size_t at, bool first)
 {
     struct mapping *e, copy = *m;
 
     if (c->maps.count >= (first ? c->limits->entries : c->entries))
         return false;
-    if (c->maps.count == c->cap) {
-        c->cap = c->cap ? MIN(c->cap * 2, c->limits->entries) : 64;
-        e = reallocarray(c->maps.entries, c->cap, sizeof(*e));
-        if (!e)
-            return false;
-        c->maps.entries = e;
-    }
-    if (!add_path(c, m->path, first ? c->limits->path_bytes : c->path_bytes, &copy.path))
+    if (!array_grow(&c->maps.entries, &c->cap, c->maps.count + 1, 64) ||
+        !add_path(c, m->path, first ? c->limits->path_bytes : c->path_bytes, &copy.path))
         return false;
     e = c->maps.entries + at;
     memmove(e + 1, e, (c->maps.count - at) * sizeof(*e));

@@ -8,6 +8,7 @@
 #include "proc/procmap.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +16,18 @@ static const struct maps_limits AMPLE = { .entries = 4096,
                                           .path_bytes = (size_t)1 << 20,
                                           .ns = 10 * NSEC_PER_SEC };
 static const struct proc_id SELF = { .host_pid = 1 };
+
+static atomic_int no_memory_in = -1; /* further arrays that get memory; < 0: all do */
+
+void *__real_reallocarray(void *p, size_t n, size_t size);
+void *__wrap_reallocarray(void *p, size_t n, size_t size);
+void *__wrap_reallocarray(void *p, size_t n, size_t size)
+{
+    if (no_memory_in == 0)
+        return NULL;
+    no_memory_in -= no_memory_in > 0;
+    return __real_reallocarray(p, n, size);
+}
 
 /* Returns a file with the text of this process's maps. */
 static int maps_text(void)
@@ -244,6 +257,29 @@ START_TEST(one_is_asked_for)
 }
 END_TEST
 
+/* The text has more mappings than the first array has room for. Those without room are left out. */
+START_TEST(no_memory_leaves_mappings_out)
+{
+    static char text[100 * 64];
+    int fd = memfd_create("maps", 0);
+    struct maps m;
+    size_t n = 0;
+
+    for (unsigned i = 0; i < 100; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%x000-%x000 r-xp 0 00:00 0 /libjvm.so\n",
+                              0x100 + 2 * i, 0x101 + 2 * i);
+    ck_assert_int_eq(write(fd, text, n), (ssize_t)n);
+    ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+    no_memory_in = _i;
+    m = read_exec(fd, &AMPLE);
+    no_memory_in = -1;
+    ck_assert(m.truncated);
+    ck_assert_uint_eq(m.count, _i ? 64 : 0);
+    ck_assert_uint_eq(m.left_out, 100 - m.count);
+    maps_deinit(&m);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("maps_exec");
@@ -255,5 +291,6 @@ int main(void)
     tcase_add_test(tc, one_is_asked_for);
     tcase_add_test(tc, what_matters_most_is_kept);
     tcase_add_test(tc, what_was_met_is_asked_for);
+    tcase_add_loop_test(tc, no_memory_leaves_mappings_out, 0, 2);
     return suite_run_case("maps_exec", tc);
 }
