@@ -7,7 +7,8 @@
 
 #include "proc/proc.h"
 
-#define OWNER_CACHE_SLOTS 1024 /* processes with the same slot evict each other */
+#define OWNER_UNREAD_NS NSEC_PER_SEC /* greatest age of OWNER_FOREIGN: files were unreadable */
+#define OWNER_CACHE_SLOTS 1024       /* processes with the same slot evict each other */
 
 /* Zeros: empty. */
 struct owner_cache {

@@ -66,8 +66,8 @@ int readers_stat(int proc_fd, const struct proc_id *id, struct proc_stat *ret);
 
 /* Returns whether a read of the owner of @id has not returned. Thread: any. */
 bool readers_wait_for(const struct proc_id *id);
-/* Returns the result of proc_owner() at the first call for @id. Thread: the caller of
- * readers_use(). */
+/* Returns the result of proc_owner() at the first call for @id that could read the files. Thread:
+ * the caller of readers_use(). */
 uint64_t readers_owner(const struct proc_id *id);
 /* Return whether the owner of @id has budget left for reads of its maps, and charge it for one
  * read. */

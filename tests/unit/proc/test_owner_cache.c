@@ -5,12 +5,17 @@
 
 #include "proc/owner_cache.h"
 
+#include "base/shares.h"
+
 static unsigned computed;
+static bool unreadable;
 
 /* Each computation gives another number. */
 uint64_t __wrap_proc_owner(int proc_fd, const struct proc_id *id)
 {
     (void)proc_fd;
+    if (unreadable)
+        return OWNER_FOREIGN;
     return (uint64_t)id->host_pid << 32 | ++computed;
 }
 
@@ -20,6 +25,7 @@ static void setup(void)
 {
     memset(&cache, 0, sizeof(cache));
     computed = 0;
+    unreadable = false;
 }
 
 START_TEST(computes_once)
@@ -40,6 +46,23 @@ START_TEST(an_old_owner_is_computed_again)
 
     cache.slots[7].at_ns -= 2 * NSEC_PER_SEC;
     ck_assert_uint_ne(owner_cache_get(&cache, -1, &id, NSEC_PER_SEC), owner);
+}
+END_TEST
+
+/* A process with files that cannot be read for a moment is foreign only for that long. */
+START_TEST(a_failure_is_no_owner_for_good)
+{
+    struct proc_id id = { .host_pid = 7, .start_ticks = 1 };
+
+    unreadable = true;
+    ck_assert_uint_eq(owner_cache_get(&cache, -1, &id, UINT64_MAX), OWNER_FOREIGN);
+    unreadable = false;
+    ck_assert_uint_eq(owner_cache_get(&cache, -1, &id, UINT64_MAX), OWNER_FOREIGN);
+    cache.slots[7].at_ns -= 2 * OWNER_UNREAD_NS;
+    ck_assert_uint_ne(owner_cache_get(&cache, -1, &id, UINT64_MAX), OWNER_FOREIGN);
+    cache.slots[7].at_ns -= 2 * OWNER_UNREAD_NS;
+    owner_cache_get(&cache, -1, &id, UINT64_MAX);
+    ck_assert_uint_eq(computed, 1);
 }
 END_TEST
 
@@ -67,6 +90,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, computes_once);
     tcase_add_test(tc, an_old_owner_is_computed_again);
+    tcase_add_test(tc, a_failure_is_no_owner_for_good);
     tcase_add_loop_test(tc, no_other_process_gets_it, 0, 4);
     return suite_run_case("owner_cache", tc);
 }
