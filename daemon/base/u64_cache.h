@@ -24,10 +24,11 @@ void u64_cache_clear(struct u64_cache *c); /* empties the cache but keeps its me
  * all other entries. */
 bool u64_cache_put(struct u64_cache *c, uint64_t key, uint32_t value);
 
-/* Returns the slot of @key, or the free slot where @key belongs. */
+/* Returns the slot of @key, or the free slot where @key belongs. The highest bits of the product
+ * depend on all bits of @key. */
 static inline uint32_t u64_cache_slot(const struct u64_cache *c, uint64_t key)
 {
-    return (uint32_t)(key * c->factor >> 32) & (c->cap - 1);
+    return (uint32_t)(key * c->factor >> (64 - __builtin_ctz(c->cap)));
 }
 
 /* Gets the value of @key. Returns false if there is none. */
