@@ -19,10 +19,12 @@ struct discover;
 struct container {
     char id[65]; /* 64 hex digits, or the name if the runtime knows no other id (runc, crun, lxc,
                   * systemd-nspawn). "": the process is in no known container */
-    char runtime[16]; /* "docker", "containerd", "cri-o", "podman", "systemd-nspawn", "runc",
-                       * "crun", "lxc",
-                       * "" unknown */
-    char name[128];   /* clean text; "" unknown */
+    char runtime[16];       /* "docker", "containerd", "cri-o", "podman", "systemd-nspawn", "runc",
+                             * "crun", "lxc",
+                             * "" unknown */
+    char name[128];         /* clean text; "" unknown */
+    char image_version[64]; /* tag of its image, else the begin of a digest; clean text; "" unknown
+                             */
     char pod_uid[40], pod_name[256], pod_namespace[64]; /* the UID is known whenever a pod is */
     char outer[65];         /* id of the outermost container around this one; "": none */
     char outer_pod_uid[40]; /* UID of the pod around the outermost container; "": none */

@@ -9,6 +9,7 @@
 /* Keys of a fact. The first existing key counts. */
 struct keys {
     const char *name, *pod_name, *pod_namespace, *pod_uid;
+    const char *image;   /* a reference to the image of the container */
     const char *runtime; /* the runtime that writes these keys; NULL: several */
 };
 
@@ -18,6 +19,7 @@ static const struct keys CONTAINERD = {
     .pod_name = "io.kubernetes.cri.sandbox-name",
     .pod_namespace = "io.kubernetes.cri.sandbox-namespace",
     .pod_uid = "io.kubernetes.cri.sandbox-uid",
+    .image = "io.kubernetes.cri.image-name",
     .runtime = "containerd",
 };
 static const struct keys KUBELET = {
@@ -28,6 +30,12 @@ static const struct keys KUBELET = {
 };
 static const char NERDCTL_NAME[] = "nerdctl/name";
 static const char CRIO_MARK[] = "io.kubernetes.cri-o.ContainerID";
+/* CRI-O's references to an image, by tag and by digest. */
+static const char *const CRIO_IMAGES[] = { "io.kubernetes.cri-o.ImageName",
+                                           "io.kubernetes.cri-o.ImageRef" };
+
+#define DIGEST "sha256:"
+#define DIGEST_BYTES (strlen(DIGEST) + 12) /* as many digits as docker shows of an id */
 
 /* Returns whether brackets outside of strings nest few levels deep. This bounds the recursion of
  * the parser. */
@@ -77,6 +85,26 @@ static struct span string_at(const json_t *object, const char *key)
     return (struct span){ json_string_value(v), json_string_length(v) };
 }
 
+/* Takes the version of an image from a reference: "host:5000/shop:1.4", "shop@sha256:0123", or
+ * "sha256:0123", which has no name. The tag "latest" is no version. */
+static void take_image(struct span reference, struct container *c)
+{
+    struct span rest = span_base_name(reference), digest = SPAN_NULL, tag;
+
+    if (!span_starts_with(rest, DIGEST)) {
+        digest = span_from(rest, span_find(rest, '@') + 1);
+        rest.n = span_find(rest, '@');
+        tag = span_from(rest, span_find(rest, ':') + 1);
+        if (!span_eq_str(tag, "latest"))
+            fill(tag, c->image_version, sizeof(c->image_version));
+    } else {
+        digest = rest;
+    }
+    if (span_starts_with(digest, DIGEST))
+        fill((struct span){ digest.p, MIN(digest.n, DIGEST_BYTES) }, c->image_version,
+             sizeof(c->image_version));
+}
+
 static void take_keys(const json_t *map, const struct keys *k, struct container *c)
 {
     struct span pod = string_at(map, k->pod_name);
@@ -85,6 +113,7 @@ static void take_keys(const json_t *map, const struct keys *k, struct container 
     fill(pod, c->pod_name, sizeof(c->pod_name));
     fill(string_at(map, k->pod_namespace), c->pod_namespace, sizeof(c->pod_namespace));
     fill(string_at(map, k->pod_uid), c->pod_uid, sizeof(c->pod_uid));
+    take_image(string_at(map, k->image), c);
     if (pod.n && k->runtime)
         fill(span_of(k->runtime), c->runtime, sizeof(c->runtime));
 }
@@ -100,6 +129,8 @@ static void take_oci(const json_t *root, struct container *c)
     take_keys(annotations, &CONTAINERD, c);
     take_keys(annotations, &KUBELET, c);
     fill(string_at(annotations, NERDCTL_NAME), c->name, sizeof(c->name));
+    for (size_t i = 0; i < ARRAY_SIZE(CRIO_IMAGES); i++)
+        take_image(string_at(annotations, CRIO_IMAGES[i]), c);
 }
 
 static void take_docker(const json_t *root, struct container *c)
@@ -115,6 +146,8 @@ static void take_docker(const json_t *root, struct container *c)
         take_keys(labels, &KUBELET, c);
     span_take_char(&name, '/');
     fill(name, c->name, sizeof(c->name));
+    take_image(string_at(config, "Image"), c);
+    take_image(string_at(root, "Image"), c);
 }
 
 int pod_parse_config(struct span json, struct container *c)

@@ -15,9 +15,9 @@
 
 /*
  * Adds what a runtime's description of the container says: containerd's and CRI-O's config.json
- * (annotations), docker's config.v2.json (name and labels). Fills name, pod_uid, pod_name,
- * pod_namespace and, if it is still unknown, runtime. Fields that @json lacks stay. Return: 0,
- * -EBADMSG (no JSON object), -EFBIG (too large or too deep), -ENOMEM.
+ * (annotations), docker's config.v2.json (name, labels and image). Fills name, image_version,
+ * pod_uid, pod_name, pod_namespace and, if it is still unknown, runtime. Fields that @json lacks
+ * stay. Return: 0, -EBADMSG (no JSON object), -EFBIG (too large or too deep), -ENOMEM.
  */
 int pod_parse_config(struct span json, struct container *c);
 

@@ -133,6 +133,7 @@ void pod_cache_fill(struct pod_cache *pc, struct container *c, uint64_t now_ns)
     e = look_up(pc, c->id, c->pod_uid[0], now_ns);
     keep(c->runtime, e->c.runtime, sizeof(c->runtime));
     keep(c->name, e->c.name, sizeof(c->name));
+    keep(c->image_version, e->c.image_version, sizeof(c->image_version));
     keep(c->pod_uid, e->c.pod_uid, sizeof(c->pod_uid));
     keep(c->pod_name, e->c.pod_name, sizeof(c->pod_name));
     keep(c->pod_namespace, e->c.pod_namespace, sizeof(c->pod_namespace));

@@ -297,6 +297,8 @@ void service_of_process(const struct process *p, struct service *ret)
     *ret = p->service ? *p->service : (struct service){ 0 };
     if (!ret->name[0])
         name_by_node(p, ret);
+    if (!ret->version[0])
+        text_clean_into(span_of(p->container.image_version), ret->version, sizeof(ret->version));
     if (!ret->instance[0])
         text_clean_into(span_of(container_pod(&p->container)), ret->instance,
                         sizeof(ret->instance));

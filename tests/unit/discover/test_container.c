@@ -232,14 +232,15 @@ END_TEST
 static const struct {
     const char *file;
     int r;
-    const char *runtime, *name, *pod_name, *pod_namespace, *pod_uid;
+    const char *runtime, *name, *pod_name, *pod_namespace, *pod_uid, *image_version;
 } CONFIG_CASES[] = {
     { "containerd-config.json", 0, "containerd", "orders", "orders-7d9c6b5f4-x2x7q", "shop",
-      UID_DASH },
-    { "crio-config.json", 0, "cri-o", "orders", "orders-0", "shop", UID_DASH },
-    { "dockershim-config.v2.json", 0, "docker", "orders", "orders-0", "shop", UID_DASH },
-    { "docker-config.v2.json", 0, "docker", "brave_turing", "", "", "" },
-    { "nerdctl-config.json", 0, "", "web-1", "", "", "" },
+      UID_DASH, "1.4" },
+    { "crio-config.json", 0, "cri-o", "orders", "orders-0", "shop", UID_DASH,
+      "sha256:0123456789ab" },
+    { "dockershim-config.v2.json", 0, "docker", "orders", "orders-0", "shop", UID_DASH, "" },
+    { "docker-config.v2.json", 0, "docker", "brave_turing", "", "", "", "24.04" },
+    { "nerdctl-config.json", 0, "", "web-1", "", "", "", "" },
 };
 
 static void read_fixture(const char *name, struct buf *b)
@@ -263,6 +264,36 @@ START_TEST(reads_what_a_runtime_wrote)
     ck_assert_str_eq(c.pod_name, CONFIG_CASES[_i].pod_name);
     ck_assert_str_eq(c.pod_namespace, CONFIG_CASES[_i].pod_namespace);
     ck_assert_str_eq(c.pod_uid, CONFIG_CASES[_i].pod_uid);
+    ck_assert_str_eq(c.image_version, CONFIG_CASES[_i].image_version);
+}
+END_TEST
+
+#define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static const struct {
+    const char *image, *id; /* of docker's Config.Image and Image */
+    const char *version;
+} IMAGE_CASES[] = {
+    { "host:5000/team/shop:1.4", "sha256:" HEX, "1.4" },
+    { "shop:1.4@sha256:" HEX, "", "1.4" },
+    { "host:5000/shop@sha256:" HEX, "", "sha256:0123456789ab" },
+    { "shop:latest@sha256:" HEX, "", "sha256:0123456789ab" },
+    { "host:5000/shop:latest", "sha256:" HEX, "sha256:0123456789ab" },
+    { "host:5000/shop", "", "" },
+    { "sha256:" HEX, "", "sha256:0123456789ab" },
+    { "shop:\\u001b[31m", "", "\xef\xbf\xbd[31m" },
+    { "", "", "" },
+};
+
+START_TEST(takes_a_version_from_an_image)
+{
+    struct container c = { 0 };
+    char json[512];
+
+    snprintf(json, sizeof(json), "{\"Config\": {\"Image\": \"%s\"}, \"Image\": \"%s\"}",
+             IMAGE_CASES[_i].image, IMAGE_CASES[_i].id);
+    ck_assert_int_eq(pod_parse_config(span_of(json), &c), 0);
+    ck_assert_str_eq(c.image_version, IMAGE_CASES[_i].version);
 }
 END_TEST
 
@@ -409,6 +440,7 @@ int main(void)
     tcase_add_test(tc, looks_at_all_parts_of_a_deep_path);
     tcase_add_test(tc, takes_no_name_from_within_a_container);
     tcase_add_test(tc, finds_the_pod_around_all);
+    tcase_add_loop_test(tc, takes_a_version_from_an_image, 0, ARRAY_SIZE(IMAGE_CASES));
     tcase_add_loop_test(tc, reads_what_a_runtime_wrote, 0, ARRAY_SIZE(CONFIG_CASES));
     tcase_add_test(tc, believes_no_pod_within_a_container);
     tcase_add_test(tc, keeps_what_the_cgroup_said);

@@ -198,7 +198,7 @@ START_TEST(asks_the_node_where_a_process_says_nothing)
 {
     char cgroup[] = "/system.slice/unit.service", main[] = "com.acme.Main";
     struct process p = { .main = main, .cgroup = cgroup };
-    struct service said = { .name = "said", .source = SERVICE_ENVIRON }, s;
+    struct service said = { .name = "said", .version = "2", .source = SERVICE_ENVIRON }, s;
 
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "unit");
@@ -206,9 +206,12 @@ START_TEST(asks_the_node_where_a_process_says_nothing)
     memset(p.container.id, 'a', 64);
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "Main"); /* a unit of the runtime does not name the container */
+    ck_assert_str_eq(s.version, "");
     memcpy(p.container.name, "box", 4);
+    memcpy(p.container.image_version, "1.4", 4);
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "box");
+    ck_assert_str_eq(s.version, "1.4");
     memcpy(p.container.pod_name, "web-0", 6);
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "web");
@@ -216,6 +219,7 @@ START_TEST(asks_the_node_where_a_process_says_nothing)
     p.service = &said;
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "said");
+    ck_assert_str_eq(s.version, "2");
     ck_assert_str_eq(service_source_name(s.source), "environ");
 }
 END_TEST
