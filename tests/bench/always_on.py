@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cost of flamed without requests: CPU time and memory of all its processes, and the time of its samples in the kernel's interrupt. It
 runs beside --jvms JVMs with --threads threads each, at --hz. Lists are separated by commas; each rate is measured on the same JVMs; 0
-JVMs show the cost of the rest of the machine. Together the JVMs use --load of the machine's CPUs; --execs programs are started per
+JVMs show the cost of the rest of the machine. With --at-once, one flamed for each rate runs at the same time, without passes over
+threads: the difference is what samples of CPU time take. Together the JVMs use --load of the machine's CPUs; --execs programs are started per
 second beside them. --scraped N scrapes /metrics every N seconds, also while it settles (--settle). For a minute after a scrape flamed
 reads the JVMs' counters, and in the first minute all their pages."""
 import contextlib
@@ -77,8 +78,24 @@ def measure(hz: int, seconds: float, settle: float, scraped: float, pids: list[i
                 "jvms": metrics["flamed_jvms"], "injected": injected(pids)}
 
 
+def measure_at_once(rates: list[int], seconds: float, settle: float) -> None:
+    """Prints what a sample of CPU time takes, in all of flamed."""
+    with contextlib.ExitStack() as stack:
+        daemons = [stack.enter_context(Daemon(f"--recorder-hz={hz}", "--recorder-waits=no")) for hz in rates]
+        time.sleep(settle)
+        used = [sum(part["cpu_s"] for part in daemon.cost().values()) for daemon in daemons]
+        time.sleep(seconds)
+        used = [sum(part["cpu_s"] for part in daemon.cost().values()) - before for daemon, before in zip(daemons, used)]
+        first = [numbers(daemon)["flamed_samples_total"] for daemon in daemons]
+        time.sleep(KERNEL_SECONDS)
+        samples = [seconds / KERNEL_SECONDS * (numbers(daemon)["flamed_samples_total"] - n) for daemon, n in zip(daemons, first)]
+    for hz, cpu_s, n in zip(rates, used, samples):
+        print(f"  {hz} Hz: {100 * cpu_s / seconds:.3f} % of a CPU, {n / seconds:.1f} samples a second")
+    print(f"  a sample: {1e6 * (used[-1] - used[0]) / (samples[-1] - samples[0]):.1f} us")
+
+
 def main() -> None:
-    options = common.arguments(__doc__, jdk=17, jvms="40", threads="25", hz="19", seconds=40.0, settle=15.0, load=0.5, execs=0.0, scraped=0.0)
+    options = common.arguments(__doc__, jdk=17, jvms="40", threads="25", hz="19", seconds=40.0, settle=15.0, load=0.5, execs=0.0, scraped=0.0, at_once=0)
     aims = common.Aims(options.check)
     classes = common.compile_bench("Service")
     print("JVMs threads   Hz | CPU %  in the kernel %  us a sample | MiB | load % | lost")
@@ -92,7 +109,11 @@ def main() -> None:
                                            "-XX:TieredStopAtLevel=1", "-XX:CICompilerCount=1", "-cp", classes.folder, "Service",
                                            str(threads), str(each)))
                 pids = [one.pid for one in running]
-                for hz in (int(word) for word in options.hz.split(",")):
+                rates = [int(word) for word in options.hz.split(",")]
+                if options.at_once:
+                    measure_at_once(rates, options.seconds, options.settle)
+                    continue
+                for hz in rates:
                     with repeating(1 / options.execs if options.execs else 0, start_program): # like nodes
                         m = measure(hz, options.seconds, options.settle, options.scraped, pids)
                     parts = ", ".join(f"{name} {share:.2f}" for name, share in sorted(m["cpu_of"].items()))
