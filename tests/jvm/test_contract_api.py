@@ -249,6 +249,9 @@ class Captures(Api):
     def test_renderings_of_what_is_not_there(self):
         for ident in ("nonsense", "0", "../jvms", "%2e%2e", "x" * 300, "0" * 26):
             self.bad(f"/api/v1/captures/{ident}/profile", (400, 404))
+        unknown = f"/api/v1/captures/{'0' * 32}" # over TCP, where root may not change captures of others
+        for method, path in (("GET", "/profile"), ("GET", "/stream"), ("POST", "/stop"), ("DELETE", "")):
+            self.bad(unknown + path, 404, method=method)
         ident = self.capture(pid=self.pid, seconds=0.1)
         self.finished(ident)
         for query in ("seconds=1", "hz=99", "pid=1", "nonsense=1", "format=x"):

@@ -142,6 +142,28 @@ bool handle_capture(struct request *req)
     return answer_backend(req, r, value, &err);
 }
 
+/* Returns whether the caller may change capture @id. False: the answer is complete. A caller who
+ * sees all captures sees those of others, too. */
+static bool may_change(struct request *req, const char *id)
+{
+    const struct api_backend *be = &req->serve->be;
+    struct error refused = ERROR_NULL, missing = ERROR_NULL;
+    json_t *value = NULL;
+    int r;
+
+    if (!req->who.subject.viewer.whole || own_captures_has(req, id) ||
+        request_has_role(req, ROLE_MANAGE, &refused))
+        return true;
+    r = be->capture(be->ctx, &req->who.subject.viewer, id, &value, /* ret_running= */ NULL,
+                    &missing);
+    json_decref(value);
+    if (r == BACKEND_NOT_FOUND)
+        answer_outcome(&req->answer, r, &missing, 0);
+    else
+        answer_problem(&req->answer, 403, &refused, SPAN_NULL);
+    return false;
+}
+
 /* Calls @fn, which changes a capture. False: it succeeded; true: the answer is complete. */
 static bool change_capture(struct request *req, int (*fn)(void *ctx, const struct viewer *v,
                                                           const char *id, struct error *err))
@@ -153,12 +175,8 @@ static bool change_capture(struct request *req, int (*fn)(void *ctx, const struc
     if (!id)
         return true;
     span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
-    if (req->who.subject.viewer.whole && !own_captures_has(req, id) &&
-        !request_has_role(req, ROLE_MANAGE, &err)) {
-        answer_problem(&req->answer, 403, &err, SPAN_NULL); /* the subject also sees captures of
-                                                             * others */
+    if (!may_change(req, id))
         return true;
-    }
     r = fn(req->serve->be.ctx, &req->who.subject.viewer, id, &err);
     if (r == 0)
         return false;

@@ -103,6 +103,8 @@ static int fake_capture_stop(void *ctx, const struct viewer *v, const char *id, 
     struct fake *f = ctx;
 
     fake_see(f, v);
+    if (strcmp(id, FAKE_ID_NONE) == 0)
+        return error_set(err, BACKEND_NOT_FOUND, "there is no capture '%s'", id);
     if (strcmp(id, FAKE_ID) != 0)
         return error_set(err, BACKEND_CONFLICT, "it has ended already");
     fake_count(f, &f->stopped);

@@ -18,6 +18,8 @@ static const struct {
     { "POST", "/api/v1/triggers/none", NULL, 403, 404 },
     { "POST", CAPTURE "/stop", NULL, 403, 200 },
     { "DELETE", CAPTURE, NULL, 403, 204 },
+    { "POST", "/api/v1/captures/" FAKE_ID_NONE "/stop", NULL, 404, 404 },
+    { "DELETE", "/api/v1/captures/" FAKE_ID_NONE, NULL, 404, 404 },
     { "GET", CAPTURE, NULL, 200, 200 },
     { "GET", "/api/v1/captures", NULL, 200, 200 },
     { "GET", "/profile?pid=1000&seconds=0.1", NULL, 200, 200 },
