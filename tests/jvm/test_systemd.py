@@ -299,8 +299,9 @@ class Package(WithMachine):
         self.expect(on, on, masked)
         for change, *states in (("start flamed-broker.service", on, on, masked),
                                 ("unmask flamed-launcher.socket && systemctl enable flamed-launcher.socket", on, on, on),
-                                ("mask --now flamed-broker.service",), # nothing serves: that does not fail the package
-                                ("unmask flamed-broker.service && systemctl reset-failed", on, on, on),
+                                # That it does not start fails no package.
+                                ("reset-failed; mkdir -p /etc/flamed; echo wrong: 1 >/etc/flamed/flamed.yaml", "enabled failed", on, on),
+                                ("reset-failed; rm /etc/flamed/flamed.yaml", on, on, on),
                                 ("mask --now flamed.service", masked, on, on),
                                 ("unmask flamed.service", on, on, on),
                                 ("stop flamed.service", on, on, on),
@@ -312,8 +313,7 @@ class Package(WithMachine):
             with self.subTest(change):
                 self.run_("systemctl " + change)
                 self.package(POSTINST, "configure", "0.1.0")
-                if states:
-                    self.expect(*states)
+                self.expect(*states)
 
     def test_it_comes_back(self):
         """dpkg calls it an upgrade, where a removed package is installed again."""
@@ -347,6 +347,9 @@ class Package(WithMachine):
         self.expect(*["disabled inactive"] * 3)
 
     def test_removal(self):
+        # Slow to stop: were the broker to end before it, flamed would fail.
+        self.run_("mkdir -p /etc/systemd/system/flamed.service.d && "
+                  "printf '[Service]\\nExecStop=/bin/sleep 1\\n' >/etc/systemd/system/flamed.service.d/slow.conf")
         self.start()
         self.package(PRERM, "remove")
         self.assertEqual(self.run_("pgrep -c flamed", check=False).strip(), "0")
