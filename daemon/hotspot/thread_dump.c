@@ -284,6 +284,7 @@ static int run_dump(struct hotspot_vm *vm, void *arg)
     if (now_ns - d.reader->codes_ns >= d.age_ns) {
         d.reader->codes_ns = now_ns;
         java_codes_begin(&d.reader->codes);
+        memset(d.reader->locks, 0, sizeof(d.reader->locks));
     }
     r = dump_batch(&d);
     memcpy(arg, d.b, HEAD_BYTES);

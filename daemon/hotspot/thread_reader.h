@@ -26,7 +26,7 @@ struct virtual_look {
 
 struct thread_reader {
     struct java_codes codes;
-    uint64_t codes_ns; /* CLOCK_MONOTONIC; begin of the turn of the codes */
+    uint64_t codes_ns; /* CLOCK_MONOTONIC; begin of the turn of the codes and of the locks */
     struct known_lock locks[READER_LOCKS];
     uint64_t words[READER_WORDS_MAX];
     uint64_t again[JAVA_STACK_WORDS_MAX];

@@ -143,6 +143,25 @@ START_TEST(monitor_that_is_waited_for)
 }
 END_TEST
 
+/* Another class may have the address of an unloaded one, so a class is not known for ever. */
+START_TEST(a_class_of_locks_is_read_again)
+{
+    uint64_t klass = t->vm.virtual_layout.klass[CLASS_MAP];
+    const struct hotspot_dump_thread *d;
+
+    threads_image_put(t, THREADS_THREAD + 32, THREADS_HEAP + THREADS_LOCKED);
+    d = dump_one();
+    ck_assert_uint_eq(d->lock, DUMP_LOCK_PARK);
+    for (size_t i = 0; i < READER_LOCKS; i++)
+        t->vm.thread_reader->locks[i] =
+            (struct known_lock){ klass, HOTSPOT_LOCK_SYNCHRONIZER, false };
+    t->batch.ended = false;
+    t->batch.cursor = (struct hotspot_dump_cursor){ 0 };
+    d = dump_one();
+    ck_assert_uint_eq(d->lock, DUMP_LOCK_PARK);
+}
+END_TEST
+
 /* Objects that do not lead back to the thread, and to an object with a monitor, do not count. */
 static const struct {
     size_t at;
@@ -439,6 +458,7 @@ int main(void)
     tcase_add_test(tc, draws_all_of_few);
     tcase_add_loop_test(tc, a_false_word_is_seen_by_draws, 0, ARRAY_SIZE(FALSE_WORDS));
     tcase_add_test(tc, monitor_that_is_waited_for);
+    tcase_add_test(tc, a_class_of_locks_is_read_again);
     tcase_add_test(tc, refuses_fields_outside_of_a_chunk);
     tcase_add_loop_test(tc, no_monitor, 0, 2 * ARRAY_SIZE(NO_MONITORS));
     tcase_add_test(tc, no_stack_of_two_moments);
