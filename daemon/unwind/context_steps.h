@@ -280,13 +280,14 @@ UNWIND_INLINE uint64_t context_local(struct context_work *w, struct context_path
     UNWIND_LOOP
     for (uint32_t i = 0; i < CONTEXT_PROBES_MAX; i++) {
         if (context_probe(w, path, p, i))
-            break;
+            return w->found;
     }
-    return w->found;
+    w->fault = 1; /* the wanted entry may be behind those that were read */
+    return 0;
 }
 
 /* Returns value number @nth of class @want in the array at @array. If there are fewer, returns the
- * last of them; 0: none. */
+ * last of them; 0: none. A longer array than is read sets w->fault. */
 UNWIND_INLINE uint64_t context_nth(struct context_work *w, struct context_path *path,
                                    struct unwind_process *p, uint64_t array, uint64_t want,
                                    uint32_t nth)
@@ -297,8 +298,10 @@ UNWIND_INLINE uint64_t context_nth(struct context_work *w, struct context_path *
     UNWIND_LOOP
     for (uint32_t i = 0; i < CONTEXT_PAIRS_MAX; i++) {
         if (context_pair(w, path, p, i))
-            break;
+            return w->found;
     }
+    if (2 * CONTEXT_PAIRS_MAX + 1 < w->count)
+        w->fault = 1; /* the wanted value may be behind those that were read */
     return w->found;
 }
 

@@ -34,6 +34,7 @@ enum place { /* offsets in the heap */
              BAD_MASK = 0x1200,
              MAPS = 0x1300,
              MOVED = 0x1400,
+             LARGE = 0x1500,
              BEFORE = 0x8200, /* where JAVA_THREAD was before its move */
 };
 #define VIEWS_FROM 24 /* the lowest color of a reference, by ZGC's offset mask */
@@ -328,6 +329,34 @@ START_TEST(finds_a_key_of_a_map)
     check_name("GET /a");
     put_ref(ROW + 20, ROW); /* a circle */
     check_name("");
+}
+END_TEST
+
+/* The wanted entry of a ThreadLocalMap may be behind those that are read. */
+START_TEST(is_not_sure_of_a_long_run_of_entries)
+{
+    put_ref(LOCALS + 12, LARGE);
+    put_array(LARGE, 128);
+    put(KEY + 12, HASH + 1); /* another thread local */
+    for (unsigned i = 0; i < CONTEXT_PROBES_MAX - 1; i++)
+        put_ref(LARGE + 16 + 4 * ((HASH + i) & 127), ENTRY);
+    check_name("");
+    ck_assert_uint_eq(found.state, CONTEXT_NO_REQUEST);
+    put_ref(LARGE + 16 + 4 * ((HASH + CONTEXT_PROBES_MAX - 1) & 127), ENTRY);
+    check_name("");
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+}
+END_TEST
+
+START_TEST(is_not_sure_of_values_that_are_not_read)
+{
+    put_ref(CONTEXT + 12, LARGE);
+    put_array(LARGE, 2 * CONTEXT_PAIRS_MAX);
+    check_name("");
+    ck_assert_uint_eq(found.state, CONTEXT_NO_REQUEST);
+    put_array(LARGE, 2 * CONTEXT_PAIRS_MAX + 2);
+    check_name("");
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
 }
 END_TEST
 
@@ -732,6 +761,8 @@ int main(void)
     tcase_add_test(tc, a_name_may_be_all);
     tcase_add_test(tc, finds_an_inherited_value);
     tcase_add_test(tc, finds_a_key_of_a_map);
+    tcase_add_test(tc, is_not_sure_of_a_long_run_of_entries);
+    tcase_add_test(tc, is_not_sure_of_values_that_are_not_read);
     tcase_add_loop_test(tc, compares_the_text_of_a_key, 0, ARRAY_SIZE(KEYS));
     tcase_add_test(tc, compares_keys_of_wide_strings);
     tcase_add_test(tc, compares_keys_alone);
