@@ -78,7 +78,7 @@ static int walk_loader(struct class_walk *w, uint64_t loader)
         if (r == 0 || r == -EFAULT)
             r = field_u64(w->vm, klass, l->klass_next, &klass);
     }
-    w->classes->partial |= r < 0;
+    w->classes->partial |= r < 0 || klass; /* @klass: the limit ended the walk */
     return r == -ESRCH ? r : 0;
 }
 
@@ -91,6 +91,7 @@ static int walk_loaders(struct class_walk *w)
 
     for (unsigned i = 0; r == 0 && loader && i < LOADERS_MAX && w->left; i++)
         r = walk_loader(w, loader) ?: field_u64(w->vm, loader, l->loader_next, &loader);
+    w->classes->partial |= loader != 0; /* a limit ended the walk */
     return r;
 }
 
@@ -107,6 +108,7 @@ static int walk_bucket(struct class_walk *w, uint64_t bucket)
             look_at_class(w, klass) ?:
             field_u64(w->vm, entry, l->table_next, &entry);
     }
+    w->classes->partial |= entry != 0;
     return r;
 }
 
@@ -122,6 +124,7 @@ static int walk_dictionary(struct class_walk *w)
 
     for (uint64_t i = 0; r == 0 && i < size && i < BUCKETS_MAX; i++)
         r = walk_bucket(w, buckets + 8 * i);
+    w->classes->partial |= size > BUCKETS_MAX;
     return r;
 }
 

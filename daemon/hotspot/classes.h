@@ -21,7 +21,8 @@ struct class_wanted {
 struct classes {
     struct class_wanted wanted[CLASSES_WANTED_MAX];
     unsigned count;
-    bool partial; /* the last walk could not read all: classes changed, or were freed */
+    bool partial; /* the last walk did not read all: classes changed or were freed, or there are
+                     more than its limits */
 };
 
 /* Adds @name, unless it is already wanted. Returns its index, or -ENOSPC if there is no room or the

@@ -10,6 +10,8 @@
 #define BUCKETS (VM_IMAGE + 0x80)
 #define ENTRY(i) (VM_IMAGE + 0x200 + 0x40 * (uint64_t)(i))
 #define CLASS(i) (VM_IMAGE + 0x800 + 0x40 * (uint64_t)(i))
+#define LOADERS (VM_IMAGE + 0x1000) /* the static variable */
+#define LOADER (VM_IMAGE + 0x1040)
 #define SYMBOLS (VM_IMAGE + 0xc00)
 #define ARCHIVED 1 /* bit of a link to an entry of the shared archive */
 #define NOT_MAPPED 0x1000
@@ -121,6 +123,28 @@ START_TEST(ends_in_a_circle)
     ck_assert_int_eq(classes_find(vm, wanted), 0);
     assert_is(0, 0);
     assert_is(1, 1);
+    ck_assert(wanted->partial);
+}
+END_TEST
+
+/* More loaders, or more classes of one, than a walk visits: here, in a circle. */
+START_TEST(a_limit_makes_a_walk_partial)
+{
+    vm->layout.loaders_at = LOADERS;
+    vm->layout.loader_next = vm_image_field(8, 8);
+    vm->layout.loader_klasses = vm_image_field(16, 8);
+    vm->layout.klass_next = vm_image_field(24, 8);
+    vm_image_put(LOADERS, LOADER);
+    vm_image_put(LOADER + 16, CLASS(0));
+    make_entry(0, "com/acme/Span", 0);
+    vm_image_put(LOADER + 8, 0);
+    ck_assert_int_eq(classes_find(vm, wanted), 0);
+    assert_is(0, 0);
+    ck_assert(!wanted->partial);
+    memory_begin(&vm->memory);
+    vm_image_put(_i ? CLASS(0) + 24 : LOADER + 8, _i ? CLASS(0) : LOADER);
+    ck_assert_int_eq(classes_find(vm, wanted), 0);
+    ck_assert(wanted->partial);
 }
 END_TEST
 
@@ -176,6 +200,7 @@ int main(void)
     tcase_add_test(tc, passes_entries_of_the_shared_archive);
     tcase_add_test(tc, keeps_classes_of_a_name_apart);
     tcase_add_test(tc, ends_in_a_circle);
+    tcase_add_loop_test(tc, a_limit_makes_a_walk_partial, 0, 2);
     tcase_add_test(tc, survives_a_lie_about_the_buckets);
     tcase_add_loop_test(tc, says_that_a_walk_was_partial, 0, ARRAY_SIZE(BROKEN));
     tcase_add_loop_test(tc, needs_each_field, 0, 4);
