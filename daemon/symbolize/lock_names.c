@@ -193,16 +193,27 @@ static void add_owner(void *cookie, const struct hotspot_thread *o)
     };
 }
 
-/* Reads the VM's list of threads. Returns false if it cannot be read now. */
+/* Reads the VM's list of threads. Returns false if it cannot be read now; then the list before
+ * stays. */
 static bool read_owners(struct lock_names *n, struct hotspot_vm *vm, uint64_t now_ns)
 {
     uint64_t began_ns = clock_monotonic_ns(), took_ns;
+    struct lock_names before = *n;
     int r;
 
-    u64_cache_clear(&n->by_word);
-    n->owner_count = 0;
+    u64_cache_init(&n->by_word, OWNERS_MAX * 2);
+    n->owners = NULL;
+    n->owner_count = n->owner_cap = 0;
     n->owners_ns = now_ns;
     r = hotspot_vm_threads(vm, OWNER_PARTS, add_owner, n);
+    if (r < 0) {
+        struct lock_names failed = *n;
+
+        *n = before;
+        before = failed;
+    }
+    u64_cache_deinit(&before.by_word);
+    free(before.owners);
     took_ns = clock_monotonic_ns() - began_ns;
     n->owners_next_ns = now_ns + MAX(LOCK_OWNERS_MIN_NS, took_ns * OWNERS_REST);
     return r >= 0;
@@ -272,9 +283,11 @@ static uint32_t owner_of(struct lock_names *n, struct hotspot_vm *vm, uint64_t w
     if (!vm || word <= HOTSPOT_OWNER_MARK_MAX)
         return 0;
     found = find_owner(n, vm, word, now_ns);
-    if (!found && read_owner(n, vm, word, now_ns))
+    if (found || is_strange(n, word, now_ns))
+        return found;
+    if (read_owner(n, vm, word, now_ns))
         found = find_owner(n, vm, word, now_ns);
-    if (!found && now_ns >= n->owners_next_ns && !is_strange(n, word, now_ns)) {
+    if (!found && now_ns >= n->owners_next_ns) {
         listed = read_owners(n, vm, now_ns);
         found = find_owner(n, vm, word, now_ns);
         if (listed && !found)

@@ -102,14 +102,25 @@ static void add_listed(void *cookie, const struct hotspot_thread *thread)
                                                          .name = id };
 }
 
+/* Reads the VM's list. If that fails, the list before stays, as a list that was not read lacks no
+ * thread. */
 static void read_list(struct thread_names *t, struct hotspot_vm *vm, uint64_t now_ns)
 {
     uint64_t began_ns = clock_monotonic_ns(), took_ns;
+    struct thread_names before = *t;
 
-    u64_cache_clear(&t->by_ns_tid);
-    t->listed_count = t->singles = 0;
+    u64_cache_init(&t->by_ns_tid, THREADS_MAX);
+    t->listed = NULL;
+    t->listed_count = t->listed_cap = t->singles = 0;
     t->read_ns = now_ns;
-    hotspot_vm_threads(vm, HOTSPOT_THREAD_NAME, add_listed, t);
+    if (hotspot_vm_threads(vm, HOTSPOT_THREAD_NAME, add_listed, t) < 0) {
+        struct thread_names failed = *t;
+
+        *t = before;
+        before = failed;
+    }
+    u64_cache_deinit(&before.by_ns_tid);
+    free(before.listed);
     took_ns = clock_monotonic_ns() - began_ns;
     t->list_ns = now_ns + MAX(THREADS_LIST_MIN_NS, took_ns * THREADS_REST);
 }

@@ -143,6 +143,8 @@ int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn f
     (void)vm;
     ck_assert_uint_eq(what, HOTSPOT_THREAD_NAME);
     jvm.lists++;
+    if (jvm.list_result < 0)
+        return jvm.list_result;
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
         if (threads[i].name) {
             fn(cookie, &(struct hotspot_thread){ .ns_tid = threads[i].ns_tid,

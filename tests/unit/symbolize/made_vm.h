@@ -31,6 +31,7 @@ extern struct made_vm {
     uint64_t const_method;
     const char *route; /* of each method; NULL: they have no annotations */
     int route_error;
+    int list_result; /* < 0: the list of threads cannot be read */
     unsigned finds, stills, locates, reads, route_reads, lists, singles, prepared, prepared_code,
         checks;
     bool counts; /* true: it counts unloaded classes */

@@ -18,6 +18,7 @@ static struct {
     struct hotspot_thread owners[3];
     size_t owner_count;
     int list_result;                  /* result of reading the list of threads */
+    unsigned singles;                 /* threads that were read alone */
     uint64_t ended;                   /* a JavaThread that now belongs to another thread */
     const struct hotspot_thread *one; /* a thread that is found by its JavaThread only */
 } jvm;
@@ -61,6 +62,7 @@ int hotspot_vm_thread(struct hotspot_vm *vm, uint64_t java_thread, unsigned what
 {
     ck_assert_ptr_eq(vm, VM);
     ck_assert_uint_eq(what, HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_OWNER);
+    jvm.singles++;
     if (!jvm.one || jvm.one->java_thread != java_thread)
         return 0;
     fn(cookie, jvm.one);
@@ -289,6 +291,7 @@ START_TEST(a_strange_owner_has_the_list_read_rarely)
     for (uint64_t i = 0; i < LOCK_OWNERS_STRANGE_S; i++)
         get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000009000, t + i * SECOND);
     ck_assert_uint_eq(jvm.owners_read, 1);
+    ck_assert_uint_eq(jvm.singles, 1);
     get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000008000, t + 9 * SECOND); /* another owner */
     ck_assert_uint_eq(jvm.owners_read, 2);
     get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000009000, t + LOCK_OWNERS_STRANGE_S * SECOND);
@@ -307,6 +310,24 @@ START_TEST(a_list_that_is_not_read_makes_none_strange)
     jvm.owner_count = count;
     jvm.list_result = 0;
     ck_assert_str_eq(text(get_at(UNWIND_LOCK_MONITOR, 7, 31, 11 * SECOND).owner), "first");
+}
+END_TEST
+
+/* The list before stays, as one that was not read, or only in part, lacks no thread. Here the word
+ * is an id, so no thread can be read alone. */
+START_TEST(a_list_that_is_not_read_replaces_none)
+{
+    uint64_t t = 10 * SECOND;
+    size_t count = jvm.owner_count;
+
+    ck_assert_str_eq(text(get_at(UNWIND_LOCK_MONITOR, 7, 31, t).owner), "first");
+    jvm.owner_count = 0;
+    jvm.list_result = -ETIMEDOUT;
+    get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000009000, t + 9 * SECOND);
+    ck_assert_uint_eq(jvm.owners_read, 2);
+    ck_assert_str_eq(text(get_at(UNWIND_LOCK_MONITOR, 7, 31, t + 9 * SECOND).owner), "first");
+    jvm.owner_count = count;
+    jvm.list_result = 0;
 }
 END_TEST
 
@@ -352,6 +373,7 @@ int main(void)
     tcase_add_test(tc, a_number_is_of_one_thread);
     tcase_add_test(tc, a_strange_owner_has_the_list_read_rarely);
     tcase_add_test(tc, a_list_that_is_not_read_makes_none_strange);
+    tcase_add_test(tc, a_list_that_is_not_read_replaces_none);
     tcase_add_test(tc, one_that_has_ended_has_nothing);
     tcase_add_test(tc, hostile_names_are_harmless);
     suite_add_tcase(s, tc);

@@ -92,6 +92,31 @@ START_TEST(threads_that_are_not_javas_share_a_list)
 }
 END_TEST
 
+/* A JVM that does not answer, twice: a thread that is new gets its name as soon as it answers. A
+ * known one keeps its own. */
+START_TEST(a_list_that_is_not_read_lacks_nobody)
+{
+    struct thread_names *t = NULL;
+    uint64_t now = NSEC_PER_SEC;
+
+    threads[0] = (struct made_thread){ .ns_tid = 100, .name = "first" };
+    ck_assert_int_eq(thread_names_new(frames, &t), 0);
+    ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 100, "first", now)), "first");
+    threads[1] = (struct made_thread){ .ns_tid = 101, .name = "new" };
+    jvm.list_result = -ETIMEDOUT;
+    for (int i = 0; i < 2; i++) {
+        now += THREADS_LIST_MIN_NS;
+        ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 1, 101, "new", now), 0);
+        ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 100, "first", now)), "first");
+    }
+    ck_assert_uint_eq(jvm.lists, 3);
+    jvm.list_result = 0;
+    now += THREADS_LIST_MIN_NS;
+    ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 101, "new", now)), "new");
+    thread_names_free(t);
+}
+END_TEST
+
 /* The kernel shows the beginning of a longer name only, so its end is read again: of the thread
  * alone, unless many are, or another thread has its place. */
 START_TEST(a_listed_thread_is_read_alone)
@@ -137,6 +162,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, threads_have_the_names_that_java_gave_them);
     tcase_add_test(tc, threads_that_are_not_javas_share_a_list);
+    tcase_add_test(tc, a_list_that_is_not_read_lacks_nobody);
     tcase_add_test(tc, a_listed_thread_is_read_alone);
     return suite_run_case("thread_names", tc);
 }
