@@ -21,7 +21,9 @@
 #define CONTEXT_TABLE_MAX 65536   /* entries of the largest table */
 #define CONTEXT_MOVES_MAX 512     /* reads of ZGC's forwarding data by one path */
 #define CONTEXT_NAME_BYTES 128
-#define CONTEXT_VIEWS 3 /* addresses at which ZGC that is not generational maps its heap */
+#define CONTEXT_LINE 64  /* bytes that one read takes */
+#define CONTEXT_LINES 16 /* of these that are kept */
+#define CONTEXT_VIEWS 3  /* addresses at which ZGC that is not generational maps its heap */
 
 /* What a step does. `to` and `from` are registers, which hold addresses of objects. A step that
  * fails skips the next `skip` steps. If its `skip` is 0, it ends the path. */
@@ -170,6 +172,8 @@ struct context_work {
     uint16_t copied;   /* 1: an object of the path has a copy */
     uint16_t torn;     /* 1: ZGC has begun another phase during the walk, or may have */
     uint16_t zero[3];
+    uint64_t line[CONTEXT_LINES]; /* address of each line that is kept, + 1; 0: none */
+    uint64_t kept[CONTEXT_LINES * CONTEXT_LINE / 8]; /* what the lines contain */
 };
 
 /* Returns @hash of the first characters of a key, extended by a further one. */
@@ -187,7 +191,7 @@ static inline uint64_t context_key_of(uint64_t hash, uint32_t n)
 /* Clears @w before a walk of @path. */
 static inline void context_begin(struct context_work *w, const struct context_path *path)
 {
-    __builtin_memset(w, 0, sizeof(*w));
+    __builtin_memset(w, 0, __builtin_offsetof(struct context_work, kept));
     w->out.ids = path->ids;
     w->forwards = path->forwards;
     w->out.state = CONTEXT_UNREADABLE;

@@ -17,13 +17,13 @@ UNWIND_INLINE bool context_is_address(uint64_t at)
 /* Returns where the @bytes bytes at @at, which could not be read there, can be read: in another
  * view of the heap. 0: nowhere. ZGC that is not generational maps its heap at three addresses. The
  * kernel maps a page of a view when the program first uses it there, and BPF programs read only
- * such pages. Not static, for the same reason as context_probe(). */
-UNWIND_FUNCTION uint64_t context_view(struct context_work *w, uint64_t at, uint32_t bytes)
+ * such pages. */
+UNWIND_INLINE uint64_t context_find_view(struct context_work *w, uint64_t at, uint32_t bytes)
 {
     uint64_t colour, view;
     uint8_t byte;
 
-    if (!w || !w->view)
+    if (!w->view)
         return 0;
     colour = at & ~(w->view - 1);
     if (!colour || colour & (colour - 1) || colour > w->view << CONTEXT_VIEWS) /* not in the heap */
@@ -39,6 +39,12 @@ UNWIND_FUNCTION uint64_t context_view(struct context_work *w, uint64_t at, uint3
     return 0;
 }
 
+/* Calls context_find_view(). Not static, for the same reason as context_probe(). */
+UNWIND_FUNCTION uint64_t context_view(struct context_work *w, uint64_t at, uint32_t bytes)
+{
+    return w ? context_find_view(w, at, bytes) : 0;
+}
+
 /* Copies @bytes bytes of an object at @at to @to. Return: false if they cannot be read. */
 UNWIND_INLINE bool context_read_object(struct context_work *w, void *to, uint32_t bytes,
                                        uint64_t at)
@@ -49,15 +55,44 @@ UNWIND_INLINE bool context_read_object(struct context_work *w, void *to, uint32_
     return at && context_read_bytes(w, to, bytes, at);
 }
 
-/* Loads a number of @bytes bytes at @at. If it cannot be read, sets w->fault and returns 0. */
+/* Keeps the line of memory at @line, in place of another one. Return: 0 if it cannot be read. The
+ * fields of an object lie in few lines, and a read of a line takes as long as one of a field. Not
+ * static, for the same reason as context_probe(). */
+UNWIND_FUNCTION int context_keep_line(struct context_work *w, uint64_t line)
+{
+    uint64_t from = line, at = line & ((CONTEXT_LINES - 1) * CONTEXT_LINE);
+    void *to;
+
+    if (!w)
+        return 0;
+    to = (char *)w->kept + at;
+    w->line[at / CONTEXT_LINE] = 0;
+    if (!context_is_address(line))
+        return 0;
+    if (!context_read_bytes(w, to, CONTEXT_LINE, from)) {
+        from = context_find_view(w, line, CONTEXT_LINE);
+        if (!from || !context_read_bytes(w, to, CONTEXT_LINE, from))
+            return 0;
+    }
+    w->line[at / CONTEXT_LINE] = line + 1;
+    return 1;
+}
+
+/* Loads a number of @bytes bytes at @at, which is a multiple of @bytes: a power of two, up to 8. If
+ * it cannot be read, sets w->fault and returns 0. */
 UNWIND_INLINE uint64_t context_load(struct context_work *w, uint64_t at, const uint32_t bytes)
 {
-    uint64_t v = 0;
+    uint64_t line = at & ~(uint64_t)(CONTEXT_LINE - 1), v;
+    uint64_t place = at & (CONTEXT_LINES * CONTEXT_LINE - 1);
 
-    if (context_is_address(at) && context_read_object(w, &v, bytes, at))
-        return v;
-    w->fault = 1;
-    return 0;
+    UNWIND_MASK(place, CONTEXT_LINES * CONTEXT_LINE - 1);
+    if (at & (bytes - 1) ||
+        (w->line[place / CONTEXT_LINE] != line + 1 && !context_keep_line(w, line))) {
+        w->fault = 1;
+        return 0;
+    }
+    v = w->kept[place / 8] >> place % 8 * 8;
+    return bytes < 8 ? v & ((1ULL << bytes % 8 * 8) - 1) : v;
 }
 
 /* Loads the word at @at as context_load() does, but in no other view. In a chain of calls, the one

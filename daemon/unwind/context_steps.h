@@ -450,7 +450,7 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
     w->begun_ns = context_now_ns();
     w->view = p->vm.locks.coloured || !p->vm.zgc.bad_mask ? 0 : p->vm.zgc.offset_mask + 1;
     if (p->vm.zgc.bad_mask)
-        w->bad = context_load(w, p->vm.zgc.bad_mask, 8);
+        w->bad = context_load_here(w, p->vm.zgc.bad_mask);
     else if (path->moves) /* ZGC, but its forwarding data is not known */
         w->fault = 1;
     UNWIND_LOOP
@@ -461,7 +461,7 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
     /* If ZGC has begun another phase, a reference may have been taken for a current one. A record
      * of a thread is not in the heap. */
     w->torn = p->vm.zgc.bad_mask && path->ids != CONTEXT_IDS_RECORD &&
-              (context_load(w, p->vm.zgc.bad_mask, 8) != w->bad ||
+              (context_load_here(w, p->vm.zgc.bad_mask) != w->bad ||
                context_now_ns() - w->begun_ns > CONTEXT_WALK_NS);
     if (w->copied || w->torn)
         w->out.state = CONTEXT_UNREADABLE;

@@ -126,11 +126,13 @@ UNWIND_FUNCTION int context_record(struct context_work *w, uint64_t from)
  * Returns 1 at the end of the attributes. Not static in BPF, as context_probe(). */
 UNWIND_FUNCTION int context_pass_attribute(struct context_work *w)
 {
-    uint32_t head, bytes;
+    uint16_t head = 0; /* index and length */
+    uint32_t bytes;
 
     if (!w || w->count < 2)
         return 1;
-    head = (uint32_t)context_load(w, w->table, 2); /* index and length */
+    if (!context_is_address(w->table) || !context_read_bytes(w, &head, 2, w->table))
+        w->fault = 1;
     bytes = head >> 8;
     if (w->fault || 2 + bytes > w->count)
         return 1;

@@ -739,6 +739,18 @@ START_TEST(reads_no_object_that_has_a_copy)
 }
 END_TEST
 
+/* A number lies in one word: a path with other offsets is false. */
+START_TEST(loads_no_number_across_words)
+{
+    path.ids = CONTEXT_IDS_NONE;
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED);
+    path.table = (uint16_t)(12 + _i);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+}
+END_TEST
+
 START_TEST(needs_a_thread)
 {
     vm_context(&vm, &path, &process, 0, &found);
@@ -781,6 +793,7 @@ int main(void)
     tcase_add_test(tc, is_not_sure_where_moves_are_not_known);
     tcase_add_test(tc, knows_where_a_release_notes_copies);
     tcase_add_loop_test(tc, reads_no_object_that_has_a_copy, 0, ARRAY_SIZE(COPIES));
+    tcase_add_loop_test(tc, loads_no_number_across_words, 1, 4);
     tcase_add_test(tc, needs_a_thread);
     return suite_run_case("thread_context", tc);
 }
