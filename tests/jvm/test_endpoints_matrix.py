@@ -44,9 +44,8 @@ class EndpointsMatrix(EndpointCase):
     def test_without_an_agent(self):
         self.check("")
 
-    def test_edges_of_a_request(self):
-        """A request's line of time begins and ends as the tracer's own span, which its exporter writes. Each runs, waits, and runs again."""
-        service = Service(self, 17, "otel", options=("-Dotel.traces.exporter=logging-otlp",), asked=("/shop/mixed/1",))
+    def captured(self, service: Service) -> tuple[str, dict[str, tuple[int, int]]]:
+        """Captures requests, and returns the capture with begin and end of the tracer's own span of each, as its exporter writes them."""
         ready = False # the path existed before the capture
         for _ in range(ROUNDS):
             answer = self.daemon.get("/profile", pid=service.process.pid, seconds=10, hz=499, event="cpu,offcpu", by="trace", format="json")
@@ -57,15 +56,47 @@ class EndpointsMatrix(EndpointCase):
                 break
             ready = answer.json()["quality"].get("requests", {}).get("named", 0) > 0
         self.assertGreaterEqual(len(spans), 5)
-        for trace, (begin, end) in spans.items():
-            path = f"/api/v1/captures/{answer.headers['X-Flamed-Capture']}/profile"
-            found = self.daemon.get(path, trace=trace, format="requests").json()["requests"]
-            self.assertEqual(len(found), 1, trace)
-            stretches = [stretch for thread in found[0]["threads"] for stretch in thread["stretches"]]
-            first = found[0]["start_unix_ns"] + min(s["at_ns"] for s in stretches) - begin
-            last = end - found[0]["start_unix_ns"] - max(s["at_ns"] + s["ns"] for s in stretches)
-            print(f"{trace}: {(end - begin) / 1e6:.1f} ms, begins {first / 1e6:+.2f} ms late, ends {last / 1e6:+.2f} ms early")
-            self.assertLess(max(abs(first), abs(last)), EDGE_NS, trace)
+        return answer.headers["X-Flamed-Capture"], spans
+
+    def line_of_time(self, capture: str, trace: str) -> list[tuple[int, int]]:
+        """Returns begin and end of what is known of TRACE in each thread, by the clock of the day."""
+        found = self.daemon.get(f"/api/v1/captures/{capture}/profile", trace=trace, format="requests").json()["requests"]
+        self.assertEqual(len(found), 1, trace)
+        start = found[0]["start_unix_ns"]
+        return [(start + min(s["at_ns"] for s in thread["stretches"]), start + max(s["at_ns"] + s["ns"] for s in thread["stretches"]))
+                for thread in found[0]["threads"]]
+
+    def near(self, what: str, found: tuple[int, int], right: tuple[int, int]) -> None:
+        first, last = found[0] - right[0], right[1] - found[1]
+        print(f"{what}: {(right[1] - right[0]) / 1e6:.1f} ms, begins {first / 1e6:+.2f} ms late, ends {last / 1e6:+.2f} ms early")
+        self.assertLess(max(abs(first), abs(last)), EDGE_NS, what)
+
+    def test_edges_of_a_request(self):
+        """A request's line of time begins and ends as the tracer's own span. Each runs, waits, and runs again."""
+        service = Service(self, 17, "otel", options=("-Dotel.traces.exporter=logging-otlp",), asked=("/shop/mixed/1",))
+        capture, spans = self.captured(service)
+        for trace, span in spans.items():
+            begins, ends = zip(*self.line_of_time(capture, trace))
+            self.near(trace, (min(begins), max(ends)), span)
+
+    def test_edges_in_each_thread(self):
+        """Another thread does the middle of each request, and other requests load the service. The line of time has both threads."""
+        service = Service(self, 17, "otel", options=("-Dotel.traces.exporter=logging-otlp",), asked=("/shop/hopping/1", "/shop/fast/1"))
+        capture, spans = self.captured(service)
+        later = time.time_ns() - time.monotonic_ns()
+        hopped = {trace: (int(begin) + later, int(end) + later) for trace, method, begin, end in service.lines() if method == "hopped"}
+        spans = {trace: span for trace, span in spans.items() if trace in hopped}
+        self.assertGreaterEqual(len(spans), 5)
+        for trace, span in spans.items():
+            threads = sorted(self.line_of_time(capture, trace))
+            self.assertEqual(len(threads), 2, trace)
+            self.near(trace, threads[0], span)
+            begin, end = threads[1] # the tracer's part of the thread begins before the measured method, and ends after it
+            print(f"in the other thread begins {(begin - hopped[trace][0]) / 1e6:+.2f} ms late, ends {(hopped[trace][1] - end) / 1e6:+.2f} ms early")
+            self.assertLess(span[0] - EDGE_NS, begin, trace)
+            self.assertLess(begin, hopped[trace][0] + EDGE_NS, trace)
+            self.assertLess(hopped[trace][1] - EDGE_NS, end, trace)
+            self.assertLess(end, span[1] + EDGE_NS, trace)
 
     def spans(self, service: Service) -> dict[str, tuple[int, int]]:
         """Returns trace id -> begin and end of its span of the kind SERVER."""

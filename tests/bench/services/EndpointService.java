@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.glassfish.jersey.server.ResourceConfig;
@@ -110,6 +111,28 @@ public class EndpointService {
         });
     }
 
+    /** The part of a request that another thread does. */
+    static String hopped(String parent) {
+        return measure("hopped", parent, () -> {
+            burn(20000);
+            pause(100);
+            burn(20000);
+        });
+    }
+
+    /** Runs, waits for another thread, and runs. */
+    static String hopping(String parent, ExecutorService pool) {
+        return measure("hopping", parent, () -> {
+            burn(20000);
+            try {
+                pool.submit(() -> hopped(parent)).get();
+            } catch (ExecutionException | InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+            burn(20000);
+        });
+    }
+
     public static class Background {
         @Async
         public CompletableFuture<String> work(String parent) {
@@ -151,6 +174,11 @@ public class EndpointService {
         @GetMapping("/pausing/{id}")
         String getPausing(@RequestHeader(value = "traceparent", required = false) String parent) {
             return pausing(parent);
+        }
+
+        @GetMapping("/hopping/{id}")
+        String getHopping(@RequestHeader(value = "traceparent", required = false) String parent) {
+            return hopping(parent, pool);
         }
 
         @GetMapping("/mixed/{id}")
