@@ -284,12 +284,31 @@ static void metrics_recorder(struct api *api, struct buf *out)
     metrics_looks((*api->engine.recorder)->looks, out);
 }
 
-/* A counter of operations of JVMs: of their CPU time or of their waits. */
+/* Counters of operations of JVMs. */
+static const struct operation_counter {
+    const char *name, *help;
+    enum recorded_use use;
+    double unit;
+} OPERATION_COUNTERS[] = {
+    { "flamed_jvm_operation_cpu_seconds_total",
+      "CPU time of a JVM by the operation of its requests, estimated from the always-on samples, "
+      "up "
+      "to 10 s late.",
+      RECORDED_CPU_NS, 1e9 },
+    { "flamed_jvm_operation_wait_seconds_total",
+      "Time that threads of a JVM were blocked within requests, by operation, estimated from the "
+      "always-on samples, up to 10 s late.",
+      RECORDED_WAIT_NS, 1e9 },
+    { "flamed_jvm_operation_allocated_bytes_total",
+      "Bytes that a JVM allocated within requests, by operation, estimated from the samples of "
+      "recorder_alloc, up to 10 s late.",
+      RECORDED_ALLOC_BYTES, 1 },
+};
+
 struct operation_metrics {
     struct recorder *rec;
     const struct target *seen;
-    const char *name;
-    bool waits;
+    const struct operation_counter *counter;
     struct buf *out;
 };
 
@@ -304,35 +323,27 @@ static int metrics_operation(void *cookie, struct process *p)
         return 0;
     of = &a->rec->counters[id].operations;
     for (size_t i = 0; i < of->count; i++) {
-        uint64_t ns = a->waits ? of->items[i].wait_ns : of->items[i].cpu_ns;
-
-        buf_printf(a->out, "%s{", a->name);
+        buf_printf(a->out, "%s{", a->counter->name);
         metric_jvm_labels(a->out, p);
         buf_add_char(a->out, ',');
         metric_label(a->out, "operation", of->items[i].name);
-        buf_printf(a->out, "} %.6f\n", (double)ns / 1e9);
+        buf_printf(a->out, "} %.6f\n",
+                   (double)of->items[i].used[a->counter->use] / a->counter->unit);
     }
     return 0;
 }
 
 static void metrics_operations(struct api *api, const struct target *seen, struct buf *out)
 {
-    struct operation_metrics cpu = { .rec = *api->engine.recorder,
-                                     .seen = seen,
-                                     .name = "flamed_jvm_operation_cpu_seconds_total",
-                                     .out = out },
-                             waits = cpu;
+    struct operation_metrics a = { .rec = *api->engine.recorder, .seen = seen, .out = out };
 
-    waits.name = "flamed_jvm_operation_wait_seconds_total";
-    waits.waits = true;
-    metric_head(out, cpu.name,
-                "CPU time of a JVM by the operation of its requests, estimated from the always-on "
-                "samples, up to 10 s late.");
-    discover_each(api->engine.discover, metrics_operation, &cpu);
-    metric_head(out, waits.name,
-                "Time that threads of a JVM were blocked within requests, by operation, estimated "
-                "from the always-on samples, up to 10 s late.");
-    discover_each(api->engine.discover, metrics_operation, &waits);
+    for (size_t i = 0; i < ARRAY_SIZE(OPERATION_COUNTERS); i++) {
+        a.counter = &OPERATION_COUNTERS[i];
+        if (a.counter->use == RECORDED_ALLOC_BYTES && !a.rec->allocs)
+            continue;
+        metric_head(out, a.counter->name, a.counter->help);
+        discover_each(api->engine.discover, metrics_operation, &a);
+    }
 }
 
 static int metrics_jvm(void *cookie, struct process *p)

@@ -33,7 +33,8 @@ static struct recorded_operation *append(struct recorded_operations *o, struct s
     return &o->items[o->count++];
 }
 
-int recorded_operations_add(struct recorded_operations *o, struct span name, bool cpu, uint64_t ns)
+int recorded_operations_add(struct recorded_operations *o, struct span name, enum recorded_use use,
+                            uint64_t value)
 {
     struct recorded_operation *of = find(o, name);
 
@@ -45,6 +46,6 @@ int recorded_operations_add(struct recorded_operations *o, struct span name, boo
         of = append(o, name);
     if (!of)
         return -ENOMEM;
-    *(cpu ? &of->cpu_ns : &of->wait_ns) += ns;
+    of->used[use] += value;
     return 0;
 }

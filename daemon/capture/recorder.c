@@ -9,6 +9,17 @@
 #include "profile/handlers.h"
 #include "profile/waits.h"
 
+/* Returns what @s says of its operation; RECORDED_USES: nothing. */
+static enum recorded_use use_of(const struct profile *p, const struct profile_sample *s)
+{
+    if (s->event == RECORDER_CPU)
+        return RECORDED_CPU_NS;
+    if (s->event == RECORDER_ALLOC)
+        return RECORDED_ALLOC_BYTES;
+    return s->event == RECORDER_OFFCPU && sample_state(p, s) == STATE_BLOCKED ? RECORDED_WAIT_NS
+                                                                              : RECORDED_USES;
+}
+
 /* Adds a sample to the operation of its JVM that a tracer, or else the stack, names. */
 static void count_operation(struct recorder *rec, const struct profile *p,
                             struct handlers *handlers, const struct profile_sample *s)
@@ -18,18 +29,18 @@ static void count_operation(struct recorder *rec, const struct profile *p,
     const struct proc_id of = { .host_pid = process->host_pid,
                                 .exec_no = process->exec_no,
                                 .start_ticks = process->start_ticks };
-    bool waits = s->event == RECORDER_OFFCPU && sample_state(p, s) == STATE_BLOCKED;
+    enum recorded_use use = use_of(p, s);
     uint32_t id, handler = handlers_of(handlers, s),
                  told = s->context < p->context_count ? p->contexts[s->context].operation : 0;
 
-    if (!(told || handler) || !(waits || s->event == RECORDER_CPU) ||
-        !id_table_find(&rec->jvms, &of, &id) || id >= rec->counters_cap)
+    if (!(told || handler) || use == RECORDED_USES || !id_table_find(&rec->jvms, &of, &id) ||
+        id >= rec->counters_cap)
         return;
     if (told)
         buf_add_span(&name, intern_get(p->strings, told));
     else
         handlers_name(handlers, handler, &name);
-    recorded_operations_add(&rec->counters[id].operations, buf_span(&name), !waits, s->value);
+    recorded_operations_add(&rec->counters[id].operations, buf_span(&name), use, s->value);
 }
 
 /* Counts the operations of a finished slice, as its requests have their final names. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A JVM's time by operation: a bounded number of names, and no time is lost. */
+/* What a JVM used by operation: a bounded number of names, and nothing is lost. */
 #include "capture/recorded_operations.h"
 
 #include "suite.h"
@@ -8,14 +8,16 @@ START_TEST(adds_up_by_name)
 {
     struct recorded_operations o = { .count = 0 };
 
-    ck_assert_int_eq(recorded_operations_add(&o, SPAN("GET /a"), true, 5), 0);
-    ck_assert_int_eq(recorded_operations_add(&o, SPAN("GET /b"), true, 7), 0);
-    ck_assert_int_eq(recorded_operations_add(&o, SPAN("GET /a"), false, 11), 0);
-    ck_assert_int_eq(recorded_operations_add(&o, SPAN("GET /a"), true, 13), 0);
+    ck_assert_int_eq(recorded_operations_add(&o, SPAN("GET /a"), RECORDED_CPU_NS, 5), 0);
+    ck_assert_int_eq(recorded_operations_add(&o, SPAN("GET /b"), RECORDED_ALLOC_BYTES, 7), 0);
+    ck_assert_int_eq(recorded_operations_add(&o, SPAN("GET /a"), RECORDED_WAIT_NS, 11), 0);
+    ck_assert_int_eq(recorded_operations_add(&o, SPAN("GET /a"), RECORDED_CPU_NS, 13), 0);
     ck_assert_uint_eq(o.count, 2);
     ck_assert_str_eq(o.items[0].name, "GET /a");
-    ck_assert_uint_eq(o.items[0].cpu_ns, 18);
-    ck_assert_uint_eq(o.items[0].wait_ns, 11);
+    ck_assert_uint_eq(o.items[0].used[RECORDED_CPU_NS], 18);
+    ck_assert_uint_eq(o.items[0].used[RECORDED_WAIT_NS], 11);
+    ck_assert_uint_eq(o.items[1].used[RECORDED_ALLOC_BYTES], 7);
+    ck_assert_uint_eq(o.items[1].used[RECORDED_CPU_NS], 0);
     recorded_operations_deinit(&o);
 }
 END_TEST
@@ -29,14 +31,14 @@ START_TEST(the_others_share_one)
         char name[32];
 
         snprintf(name, sizeof(name), "GET /%u", i);
-        ck_assert_int_eq(recorded_operations_add(&o, span_of(name), true, 1), 0);
+        ck_assert_int_eq(recorded_operations_add(&o, span_of(name), RECORDED_CPU_NS, 1), 0);
     }
-    ck_assert_int_eq(recorded_operations_add(&o, SPAN("GET /1"), true, 1), 0);
+    ck_assert_int_eq(recorded_operations_add(&o, SPAN("GET /1"), RECORDED_CPU_NS, 1), 0);
     ck_assert_uint_eq(o.count, RECORDED_OPERATIONS_MAX + 1);
     ck_assert_str_eq(o.items[RECORDED_OPERATIONS_MAX].name, "[other operations]");
-    ck_assert_uint_eq(o.items[1].cpu_ns, 2);
+    ck_assert_uint_eq(o.items[1].used[RECORDED_CPU_NS], 2);
     for (size_t i = 0; i < o.count; i++)
-        all += o.items[i].cpu_ns;
+        all += o.items[i].used[RECORDED_CPU_NS];
     ck_assert_uint_eq(all, 3 * RECORDED_OPERATIONS_MAX + 1);
     recorded_operations_deinit(&o);
 }
