@@ -289,10 +289,23 @@ static int take_samples(struct comparing *c, const struct change_steps *steps, s
     return change_set_init(&c->set, steps) ?: add_sources(c, err);
 }
 
+struct taking {
+    struct comparing *c;
+    struct error *err;
+};
+
+static int take_again(void *cookie, const struct change_steps *steps)
+{
+    const struct taking *t = cookie;
+
+    return take_samples(t->c, steps, t->err);
+}
+
 /* Compares both sides of @c. */
 static int compare(struct comparing *c, json_t **ret, struct error *err)
 {
-    struct change_steps steps, finer;
+    struct taking taking = { c, err };
+    struct change_steps steps;
     int r = change_steps_of(c->sides[0].from_ns, c->sides[0].to_ns, c->sides[1].from_ns,
                             c->sides[1].to_ns, &steps);
 
@@ -310,11 +323,8 @@ static int compare(struct comparing *c, json_t **ret, struct error *err)
     r = take_samples(c, &steps, err);
     /* The history has only whole minutes, so of its shorter steps only one per minute would have
      * samples. */
-    if (r == 0 && c->sources & PAST_RECORDER && change_steps_narrow(&c->set, &finer)) {
-        r = take_samples(c, &finer, err);
-        if (r == 0 && !change_set_covered(&c->set))
-            r = take_samples(c, &steps, err);
-    }
+    if (r == 0 && c->sources & PAST_RECORDER)
+        r = change_steps_fit(&c->set, take_again, &taking);
     if (r == 0 && c->set.samples[0] + c->set.samples[1] == 0)
         r = check_target(c, err);
     if (r == 0)

@@ -124,6 +124,12 @@ void change_set_fill_skipped(struct change_set *s);
  * So a service that was recorded only shortly before its release can be compared. Returns false if
  * no side has too few steps, or if shorter steps are not possible. */
 bool change_steps_narrow(const struct change_set *s, struct change_steps *ret);
+/* Takes the samples of both sides in @steps again, into the same set. 0 or -errno. */
+typedef int (*change_take_fn)(void *cookie, const struct change_steps *steps);
+/* Narrows the steps of @s until both sides have enough of them, a few times at most. The time that
+ * steps show to have samples may begin and end with nearly a step without any. If narrowing does
+ * not suffice, the first steps are taken again. 0 or the result of @take. */
+int change_steps_fit(struct change_set *s, change_take_fn take, void *cookie);
 /* Finds or adds the series with @name. Returns its index; -ENOSPC (counted); -ENOMEM. */
 ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct span name);
 /* Adds the samples of @v by @kind: function, lock class, wait, category, operation of the request,

@@ -5,6 +5,7 @@
 #define STEPS_WANTED 10
 #define STEP_MOST_NS (60 * NSEC_PER_SEC)
 #define STEP_LEAST_NS (5 * NSEC_PER_SEC)
+#define NARROWINGS_MAX 3
 
 int change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, uint64_t b_to_ns,
                     struct change_steps *ret)
@@ -81,4 +82,16 @@ bool change_steps_narrow(const struct change_set *s, struct change_steps *ret)
     return MIN(a.steps, b.steps) < CHANGES_STEPS_MIN &&
            change_steps_of(a.from_ns, a.to_ns, b.from_ns, b.to_ns, ret) == 0 &&
            ret->step_ns < s->steps.step_ns;
+}
+
+int change_steps_fit(struct change_set *s, change_take_fn take, void *cookie)
+{
+    struct change_steps first = s->steps, finer;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < NARROWINGS_MAX && change_steps_narrow(s, &finer); i++)
+        r = take(cookie, &finer);
+    if (r == 0 && s->steps.step_ns != first.step_ns && !change_set_covered(s))
+        r = take(cookie, &first);
+    return r;
 }

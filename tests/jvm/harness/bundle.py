@@ -134,16 +134,17 @@ class Container:
                  network_namespace: bool = True, capabilities: tuple[str, ...] = (), memory: int = 512 << 20, cpus: float = 0,
                  cgroups_path: str = "", root: str | None = None, executable: str | None = None, seccomp: bool = False,
                  overlay: bool = False, environment: tuple[str, ...] = (),
-                 folders: tuple[str, ...] = (), docker: bool = False, pid_namespace: bool = True, cgroups: bool = False):
+                 folders: tuple[str, ...] = (), docker: bool = False, pid_namespace: bool = True, cgroups: bool = False,
+                 name: str = ""):
         """TMP: "noexec", "exec", "read-only" (a folder of the root), "none" (no /tmp at all). ROOT: a whole root file system to use
         unchanged, with its own JDK, in place of the host's JDK bound into an empty one. SECCOMP: with a filter like that of container
         runtimes. OVERLAY: the root is an overlay over the folder. FOLDERS: empty ones right below the root. CPUS: a limit; 0: none.
         DOCKER: with Docker's device rules, and with its filter if the container lacks CAP_SYS_ADMIN. PID_NAMESPACE: false: shares the
-        host's. CGROUPS: it may write its own cgroups."""
+        host's. CGROUPS: it may write its own cgroups. NAME: another container of this name must have ended."""
         need_runc()
         self.folder = tempfile.mkdtemp(prefix="flamed-runc.")
         os.chmod(self.folder, 0o755)
-        self.name = "flamed-test-" + secrets.token_hex(4)
+        self.name = name or "flamed-test-" + secrets.token_hex(4)
         self.rootfs = os.path.join(self.folder, "rootfs")
         wanted = [(classes, "/classes")] if root else binds(home, classes)
         os.mkdir(self.rootfs, 0o755)

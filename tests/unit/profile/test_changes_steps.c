@@ -74,6 +74,66 @@ START_TEST(few_minutes_are_divided)
 }
 END_TEST
 
+/* When a service had samples. */
+struct lived {
+    struct change_set s;
+    uint64_t from_ns, to_ns;
+    size_t taken;
+};
+
+static int take(void *cookie, const struct change_steps *steps)
+{
+    struct lived *l = cookie;
+
+    l->taken++;
+    change_set_deinit(&l->s);
+    ck_assert_int_eq(change_set_init(&l->s, steps), 0);
+    for (uint64_t ns = l->from_ns; ns < l->to_ns; ns += NSEC_PER_SEC) {
+        size_t step = change_step(steps, ns);
+
+        if (step < steps->a + steps->b)
+            l->s.whole[CHANGE_FUNCTION][step] = 1;
+    }
+    return 0;
+}
+
+/* A service lived for a minute before its release, which was some minutes ago. Its minute may begin
+ * anywhere in a step. */
+START_TEST(a_minute_suffices_at_any_time)
+{
+    for (uint64_t since_s = 60; since_s < 600; since_s += 7) {
+        uint64_t at_ns = 100 * MINUTE_NS, since_ns = since_s * NSEC_PER_SEC;
+        struct lived l = { .from_ns = at_ns - MINUTE_NS, .to_ns = at_ns + since_ns };
+        struct change_steps m;
+
+        ck_assert_int_eq(change_steps_of(at_ns - since_ns, at_ns, at_ns, at_ns + since_ns, &m), 0);
+        ck_assert_int_eq(change_set_init(&l.s, &m), 0);
+        take(&l, &m);
+        ck_assert_int_eq(change_steps_fit(&l.s, take, &l), 0);
+        ck_assert_msg(change_set_covered(&l.s), "%u s after", (unsigned)since_s);
+        ck_assert_uint_le(l.taken, 4);
+        change_set_deinit(&l.s);
+    }
+}
+END_TEST
+
+/* Steps that cannot be narrowed enough are those of before. */
+START_TEST(too_short_a_time_keeps_its_steps)
+{
+    uint64_t at_ns = 100 * MINUTE_NS, since_ns = 5 * MINUTE_NS;
+    struct lived l = { .from_ns = at_ns - 35 * NSEC_PER_SEC, .to_ns = at_ns + since_ns };
+    struct change_steps m;
+
+    ck_assert_int_eq(change_steps_of(at_ns - since_ns, at_ns, at_ns, at_ns + since_ns, &m), 0);
+    ck_assert_int_eq(change_set_init(&l.s, &m), 0);
+    take(&l, &m);
+    ck_assert_int_eq(change_steps_fit(&l.s, take, &l), 0);
+    ck_assert(!change_set_covered(&l.s));
+    ck_assert_uint_eq(l.s.steps.step_ns, m.step_ns);
+    change_set_deinit(&l.s);
+}
+END_TEST
+
 /* What b would have at the rate of a. Minutes without samples are no time. */
 START_TEST(expects_as_many_as_before)
 {
@@ -100,6 +160,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, steps_of_both_sides);
     tcase_add_test(tc, few_minutes_are_divided);
+    tcase_add_test(tc, a_minute_suffices_at_any_time);
+    tcase_add_test(tc, too_short_a_time_keeps_its_steps);
     tcase_add_test(tc, expects_as_many_as_before);
     return suite_run_case("changes_steps", tc);
 }
