@@ -295,11 +295,11 @@ class Access(unittest.TestCase):
             for pid, ident, expected in things:
                 if expected is None:
                     continue
-                if method == "delete" and (user.sees == WHOLE or expected == 204):
-                    ident = NONE # other users still need the existing one
-                    expected = 404
                 if user.sees == WHOLE and not user.may("manage") and (method == "delete" or path.endswith("/stop")):
                     expected = 403 # another user's capture
+                elif method == "delete" and (user.sees == WHOLE or expected == 204):
+                    ident = NONE # other users still need the existing one
+                    expected = 404
                 if path == "/api/v1/logins" and user.how.get("unix"):
                     expected = 201
                 if not user.may(roles[method, path]):
