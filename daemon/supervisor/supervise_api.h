@@ -34,8 +34,12 @@
 #include <sys/types.h>
 
 #define SUPERVISE_LISTEN_MAX 16
-#define SUPERVISE_EXIT_FINAL 78     /* sysexits' EX_CONFIG: a restart would not help */
-#define SUPERVISE_FALLBACK_ID 64079 /* uid and gid if there is no user "flamed" */
+#define SUPERVISE_EXIT_FINAL 78 /* sysexits' EX_CONFIG: a restart would not help */
+/* uid and gid if there is no user "flamed". Another program with this id could read the store, and
+ * counts as flamed's user. So no program is given it by chance. Debian's packages have ids from
+ * 60000 to 64999, and systemd's DynamicUser= gives 61184 to 65519. Images of containers use 65532,
+ * nobody is 65534, and user namespaces begin at 65536. */
+#define SUPERVISE_FALLBACK_ID 65521
 
 struct supervise_opts {
     int listen_fds[SUPERVISE_LISTEN_MAX]; /* listening sockets */

@@ -171,7 +171,7 @@ START_TEST(the_worker_is_nobody_and_has_what_it_needs)
     w = field_pid(text);
     b = broker_pid(w);
     snprintf(expected, sizeof(expected),
-             "pid=%d uid=64079 gid=64079 groups=0 caps=0 bounding=0 refused=4 memlock=%d fds=5 "
+             "pid=%d uid=65521 gid=65521 groups=0 caps=0 bounding=0 refused=4 memlock=%d fds=5 "
              "listen=1 level=3 config=hello run=1 extra=more\n",
              w, MEMLOCK_BYTES);
     ck_assert_str_eq(text, expected);
@@ -180,6 +180,15 @@ START_TEST(the_worker_is_nobody_and_has_what_it_needs)
     ck_assert_int_eq(getsid(w), w); /* gets no signals of a terminal */
     ck_assert_int_eq(stop(SIGTERM), 0);
     ck_assert(gone(w) && gone(b));
+}
+END_TEST
+
+/* systemd gives ids up to 65519 to services with DynamicUser=. Such a service once got flamed's id:
+ * it saw everything, and read the store. Debian gives ids below 65000 to packages. */
+START_TEST(the_id_of_the_worker_is_given_to_no_service)
+{
+    ck_assert_int_gt(SUPERVISE_FALLBACK_ID, 65519);
+    ck_assert_int_lt(SUPERVISE_FALLBACK_ID, 65532);
 }
 END_TEST
 
@@ -381,6 +390,7 @@ int main(int argc, char **argv)
     tcase_add_checked_fixture(real, set_up, tear_down);
     tcase_set_timeout(real, 60);
     tcase_add_test(real, the_worker_is_nobody_and_has_what_it_needs);
+    tcase_add_test(real, the_id_of_the_worker_is_given_to_no_service);
     tcase_add_test(real, nobody_holds_more_than_it_needs);
     tcase_add_test(real, a_hangup_reaches_the_worker);
     tcase_add_test(real, whichever_dies_both_come_back);
