@@ -39,11 +39,15 @@ static inline uint64_t host_ns(const struct stream_header *h)
     return (uint64_t)(t.s * 1000000000 + t.ns - h->clock_offset_ns);
 }
 
-/* Returns whether the session of @h is over at @now_ns: flamed ended it, or is gone. */
+/* Returns whether the session of @h is over at @now_ns: flamed ended it, or is gone. A lease that
+ * is too long ends it, too, so that a flamed under an attacker's control cannot make the session
+ * outlive it. */
 static inline int lease_over(const struct stream_header *h, uint64_t now_ns)
 {
-    return __atomic_load_n(&h->stop, __ATOMIC_RELAXED) ||
-           now_ns > __atomic_load_n(&h->lease_ns, __ATOMIC_RELAXED);
+    uint64_t until_ns = __atomic_load_n(&h->lease_ns, __ATOMIC_RELAXED);
+
+    return __atomic_load_n(&h->stop, __ATOMIC_RELAXED) || now_ns > until_ns ||
+           until_ns - now_ns > STREAM_LEASE_MAX_NS;
 }
 
 /* Turns @event of @env on or off for every thread. Returns JVMTI's error. */

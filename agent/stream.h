@@ -31,6 +31,8 @@
 #define STREAM_RECORD_MAX (UINT32_C(512) << 10)
 
 #define STREAM_LEASE_NS UINT64_C(5000000000)
+/* The longest lease that the agent accepts. The first one also covers the attach (35 s). */
+#define STREAM_LEASE_MAX_NS UINT64_C(60000000000)
 
 #define STREAM_LIVE_MAX UINT32_C(4096) /* objects that are followed at a time */
 

@@ -5,6 +5,7 @@
 
 #include "agent/jvmti_slots.h"
 #include "agent/stream.h"
+#include "base/clock.h"
 #include "base/macros.h"
 
 #include <dlfcn.h>
@@ -58,7 +59,7 @@ static struct stream_header *attach(void)
     static void *vm_functions[JVMTI_VM_GET_ENV + 1], *vm = vm_functions;
     struct stream_header h = { .magic = STREAM_MAGIC,
                                .version = STREAM_VERSION,
-                               .lease_ns = UINT64_MAX };
+                               .lease_ns = clock_monotonic_ns() + STREAM_LEASE_MAX_NS };
     void *library = dlopen(FLAMED_AGENT, RTLD_NOW);
     int32_t (*on_attach)(jvmti_vm *, char *, void *);
     int fd = memfd_create("stream", 0);
@@ -125,6 +126,19 @@ START_TEST(a_full_table_costs_little)
 }
 END_TEST
 
+/* A flamed that is about to end could set a lease for ever. */
+START_TEST(a_lease_has_an_end)
+{
+    struct stream_header *h = attach();
+
+    load(0x10);
+    ck_assert_int_eq(h->state, STREAM_STREAMING);
+    h->lease_ns = _i ? UINT64_MAX : clock_monotonic_ns() + 2 * STREAM_LEASE_MAX_NS;
+    load(0x20);
+    ck_assert_int_eq(h->state, STREAM_ENDED);
+}
+END_TEST
+
 /* ---- a flamed that changes what the agent has just written ---- */
 
 #define FRAMES_ASKED 1000 /* far beyond the record */
@@ -185,6 +199,7 @@ int main(void)
     tcase_set_timeout(tc, 20);
     tcase_add_test(tc, a_false_head_moves_nothing);
     tcase_add_test(tc, a_full_table_costs_little);
+    tcase_add_loop_test(tc, a_lease_has_an_end, 0, 2);
     tcase_add_test(tc, a_false_frame_count_moves_nothing);
     return suite_run_case("agent", tc);
 }

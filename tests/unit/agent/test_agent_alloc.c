@@ -5,6 +5,7 @@
 
 #include "agent/jvmti_slots.h"
 #include "agent/stream.h"
+#include "base/clock.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -244,7 +245,7 @@ static struct stream_header *begin(void)
     *h = (struct stream_header){ .magic = STREAM_MAGIC,
                                  .version = STREAM_VERSION,
                                  .options = STREAM_OPTION_SAMPLES,
-                                 .lease_ns = UINT64_MAX,
+                                 .lease_ns = clock_monotonic_ns() + STREAM_LEASE_MAX_NS,
                                  .interval = INTERVAL };
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     ck_assert_int_eq(attach(&vm, path, NULL), 0);
