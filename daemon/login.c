@@ -62,6 +62,16 @@ static int ask(int fd, struct buf *ret, struct error *err)
     return n < 0 ? error_errno(err, "flamed does not answer") : ret->error;
 }
 
+/* Returns true for the path of a ticket. Anything else, such as "@" and a name, could lead the
+ * browser to another site, or change the terminal. */
+static bool is_ticket_path(const char *path)
+{
+    struct span rest = span_of(path);
+
+    return span_take_str(&rest, "/login?ticket=") && rest.n == SESSION_TEXT - 1 &&
+           strspn(rest.p, "0123456789abcdef") == rest.n;
+}
+
 /* Parses the JSON behind the head of an answer. Returns NULL if there is none. */
 static json_t *parse_answer(struct span text)
 {
@@ -155,7 +165,7 @@ int login_print(const struct config *c, struct error *err)
         return r;
     answer = parse_answer(buf_span(&text));
     to = json_text(answer, "path");
-    if (to[0]) {
+    if (is_ticket_path(to)) {
         r = print_address(c, to, (int)json_integer_value(json_object_get(answer, "seconds")), err);
     } else {
         error_remedy(err, "%s", json_text(answer, "remedy"));

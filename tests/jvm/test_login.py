@@ -177,6 +177,24 @@ class Login(unittest.TestCase):
             address = re.sub(r"//[0-9a-f]{32}\.", "//NAME.", result.stdout)
             self.assertEqual((result.returncode, address[:len(begin)]), (0, begin), result.stderr)
 
+    def test_another_address_is_not_printed(self):
+        """A flamed under an attacker's control could lead the browser of root to another site."""
+        folder = tempfile.mkdtemp(prefix="flamed-login.")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(folder + "/sock")
+            s.listen()
+            for path in ("@evil.example/login?ticket=" + "0" * 64, "/login?ticket=" + "0" * 63 + "\u001b", "/login?ticket=" + "0" * 65):
+                with subprocess.Popen([paths.program("flamed"), "--login", "--listen", f"unix:{folder}/sock", "--listen", "127.0.0.1:1"],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as login:
+                    client = s.accept()[0]
+                    client.recv(4096)
+                    client.sendall(b"HTTP/1.1 201 Created\r\n\r\n" + json.dumps({"path": path, "seconds": 120}).encode())
+                    client.close()
+                    out, err = login.communicate(timeout=60)
+                self.assertEqual((login.returncode, out), (1, ""), path)
+                self.assertIn("its answer cannot be read", err)
+
     def test_localhost_is_nobody_else_s(self):
         """Browsers and programs may try IPv6 first for localhost: no other user can listen there for tickets and tokens."""
         try:
