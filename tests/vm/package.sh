@@ -53,9 +53,17 @@ put_in() {
     if [[ $package = *.deb ]]; then
         dpkg -i "$package"
     else
-        mkdir "$unpacked"
+        mkdir -p "$unpacked"
         tar -xf "$package" -C "$unpacked" --strip-components=1
         "$unpacked/install.sh"
+    fi
+}
+
+remove() {
+    if [[ $package = *.deb ]]; then
+        dpkg --remove flamed
+    else
+        "$unpacked/install.sh" --remove
     fi
 }
 
@@ -64,7 +72,7 @@ take_out() {
     if [[ $package = *.deb ]]; then
         dpkg --purge flamed
     else
-        "$unpacked/install.sh" --remove
+        remove
         rm -rf /var/lib/flamed /run/flamed /run/flamed-broker
         userdel flamed
         groupdel flamed-broker
@@ -95,12 +103,6 @@ grep -q "java.lang.Thread.run.*$main" /tmp/answer || fail "no Java names: $(head
     fail "/profile by the socket: $(cat /tmp/answer)"
 grep -q "$main" /tmp/answer || fail "no Java names by the socket: $(head -5 /tmp/answer)"
 curl -s "$url/readyz" | grep -Eq '"problems": ?\[\]' || fail "not all works: $(curl -s $url/readyz)"
-# The broker has a network namespace of its own, and finds the processes of a socket as fast as without.
-fast() {
-    curl -s "$url/metrics" | awk '$1 == "flamed_http_caller_looks_total" { all = $2 } $1 == "flamed_http_caller_looks_slow_total" { slow = $2 }
-        END { exit !(all > slow) }'
-}
-await fast
 echo "serves by its port and its socket"
 
 # Kernel symbols: the units hide /proc/kallsyms from a service, which the broker gets all the same.
@@ -215,6 +217,24 @@ clean 'tokens and passwords may come over plain HTTP' # its port of loopback sti
 rm -r /etc/flamed /etc/systemd/system/flamed.service.d
 systemctl daemon-reload
 echo "serves TLS beyond this machine"
+
+# An upgrade: it starts again what ran. What is disabled or masked stays so.
+systemctl mask --now flamed-launcher.socket
+systemctl disable flamed.service
+worker=$(systemctl show -p MainPID --value flamed.service)
+put_in
+await ready
+[ "$(systemctl show -p MainPID --value flamed.service)" != "$worker" ] || fail "after an upgrade the old one runs"
+[ "$(systemctl is-enabled flamed.service flamed-launcher.socket)" = $'disabled\nmasked' ] || fail "an upgrade enables"
+systemctl unmask flamed-launcher.socket
+systemctl enable flamed.service
+remove
+! pgrep flamed || fail "processes are still there"
+put_in
+await ready
+systemctl is-enabled --quiet flamed.service flamed-broker.socket flamed-launcher.socket || fail "not enabled again"
+[ -z "$(systemctl list-units --failed --no-legend)" ] || fail "a unit failed: $(systemctl list-units --failed)"
+echo "is upgraded, and comes back"
 
 kill "$pid"
 take_out
