@@ -66,12 +66,18 @@ static int run_live(struct hotspot_vm *vm, void *arg)
 
 int hotspot_vm_live(struct hotspot_vm *vm, struct hotspot_live *l)
 {
-    bool z = vm_flag_or(vm, "UseZGC", false);
-    int r;
+    struct hotspot_flag flags[] = {
+        { .name = "UseZGC" },
+        { .name = "UseShenandoahGC" },
+        { .name = "ZGenerational", .value = vm->layout.jdk >= Z_GENERATIONAL_JDK },
+    };
+    int r = hotspot_vm_flags(vm, flags, ARRAY_SIZE(flags));
 
+    if (r != 0)
+        return r;
     l->count = MIN(l->count, (uint32_t)HOTSPOT_LIVE_MAX);
-    l->under_way = z || vm_flag_or(vm, "UseShenandoahGC", false);
-    l->young_blind = z && vm_flag_or(vm, "ZGenerational", vm->layout.jdk >= Z_GENERATIONAL_JDK);
+    l->under_way = flags[0].value || flags[1].value;
+    l->young_blind = flags[0].value && flags[2].value;
     r = vm_call(vm, run_live, l, sizeof(*l));
     return r == -ESRCH ? (int)HOTSPOT_GONE : r;
 }

@@ -36,12 +36,14 @@ static void vm_read_version(struct hotspot_vm *vm)
         memory_string(&vm->memory, at, vm->version, sizeof(vm->version));
 }
 
-static void vm_read_jvmci(struct hotspot_vm *vm)
+static int vm_read_jvmci(struct hotspot_vm *vm)
 {
-    uint64_t v;
+    struct hotspot_flag flags[] = { { .name = "EnableJVMCI" }, { .name = "UseJVMCICompiler" } };
+    int r = hotspot_vm_flags(vm, flags, ARRAY_SIZE(flags));
 
-    vm->jvmci = hotspot_vm_flag(vm, "EnableJVMCI", &v) == 0 && v;
-    vm->jvmci_compiles = vm->jvmci && hotspot_vm_flag(vm, "UseJVMCICompiler", &v) == 0 && v;
+    vm->jvmci = flags[0].value;
+    vm->jvmci_compiles = flags[0].value && flags[1].value;
+    return r == HOTSPOT_GONE ? -ESRCH : r;
 }
 
 static int vm_read_layout(struct hotspot_vm *vm, uint64_t libjvm_base, struct error *err)
@@ -68,7 +70,7 @@ static int vm_read(struct hotspot_vm *vm, struct error *err)
     if (r == 0)
         r = codecache_open(vm);
     if (r == 0)
-        vm_read_jvmci(vm);
+        r = vm_read_jvmci(vm);
     if (r == 0 && !vm->layout.run)
         r = proof_run(vm, err);
     if (r == 0)

@@ -202,14 +202,6 @@ int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_ba
  * -ENOENT: the JVM keeps no counters; -errno. */
 int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size_t *ret_n);
 
-/* Returns the value of a flag of the VM, or @otherwise if the value is unknown. */
-static inline uint64_t vm_flag_or(struct hotspot_vm *vm, const char *name, uint64_t otherwise)
-{
-    uint64_t v;
-
-    return hotspot_vm_flag(vm, name, &v) == 0 ? v : otherwise;
-}
-
 /* ---- call.c ---- */
 
 /* Reads the number of unloaded classes for later calls of hotspot_vm_unloads(), inside a

@@ -159,14 +159,15 @@ static bool has(const struct hotspot_allocators *a, enum alloc_kind kind)
     return ANY_OF(i, a->count, a->at[i].kind == kind);
 }
 
+enum { FLAG_COMPRESSED, FLAG_COMPILES, FLAG_TIERED, FLAG_TOP, FLAG_JVMCI, FLAGS };
+
 /* Returns whether the compilers that this VM runs have made their stubs. */
-static bool is_complete(struct hotspot_vm *vm, const struct hotspot_allocators *a)
+static bool is_complete(const struct hotspot_flag flags[FLAGS], const struct hotspot_allocators *a)
 {
-    bool compiles = vm_flag_or(vm, "UseCompiler", 1),
-         tiered = vm_flag_or(vm, "TieredCompilation", 1);
-    uint64_t top = vm_flag_or(vm, "TieredStopAtLevel", 4);
+    bool compiles = flags[FLAG_COMPILES].value, tiered = flags[FLAG_TIERED].value;
+    uint64_t top = flags[FLAG_TOP].value;
     bool c1 = compiles && tiered && top > 0,
-         c2 = compiles && (!tiered || top == 4) && !vm_flag_or(vm, "UseJVMCICompiler", 0);
+         c2 = compiles && (!tiered || top == 4) && !flags[FLAG_JVMCI].value;
 
     return (!c1 || has(a, ALLOC_C1_INSTANCE)) && (!c2 || has(a, ALLOC_C2_INSTANCE));
 }
@@ -175,20 +176,30 @@ int hotspot_vm_allocators(struct hotspot_vm *vm, struct hotspot_allocators *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     struct hotspot_allocators a = { .vm = ret->vm };
+    struct hotspot_flag flags[FLAGS] = {
+        [FLAG_COMPRESSED] = { .name = "UseCompressedOops", .value = 1 },
+        [FLAG_COMPILES] = { .name = "UseCompiler", .value = 1 },
+        [FLAG_TIERED] = { .name = "TieredCompilation", .value = 1 },
+        [FLAG_TOP] = { .name = "TieredStopAtLevel", .value = 4 },
+        [FLAG_JVMCI] = { .name = "UseJVMCICompiler" },
+    };
     int r;
 
     if (vm->proof.allocation_off || !layout_has(l->klass_layout_helper) ||
         !layout_has(l->object_array_element) || (l->jdk > 8 && !layout_has(l->pool_resolved)))
         return -ENOENT;
+    r = hotspot_vm_flags(vm, flags, FLAGS);
+    if (r != 0)
+        return r;
     a.vm.layout_helper = (uint32_t)l->klass_layout_helper.offset;
     a.vm.element_klass = (uint32_t)l->object_array_element.offset;
     a.vm.resolved_klasses = l->jdk > 8 ? (uint32_t)l->pool_resolved.offset : 0;
     a.vm.pool_bytes = l->sizeof_ConstantPool;
-    a.vm.reference_bytes = vm_flag_or(vm, "UseCompressedOops", 1) ? 4 : 8;
+    a.vm.reference_bytes = flags[FLAG_COMPRESSED].value ? 4 : 8;
     r = vm_call(vm, run_allocators, &a, sizeof(a));
     if (r < 0)
         return r == -ESRCH ? (int)HOTSPOT_GONE : r;
-    a.complete = is_complete(vm, &a);
+    a.complete = is_complete(flags, &a);
     *ret = a;
     return 0;
 }

@@ -118,6 +118,15 @@ static void load(int jdk)
     ck_assert(image_parse(buf_span(&file), &image));
 }
 
+static int flags_result; /* not 0: the result of each reading of flags */
+
+int __real_hotspot_vm_flags(struct hotspot_vm *v, struct hotspot_flag *flags, size_t n);
+int __wrap_hotspot_vm_flags(struct hotspot_vm *v, struct hotspot_flag *flags, size_t n);
+int __wrap_hotspot_vm_flags(struct hotspot_vm *v, struct hotspot_flag *flags, size_t n)
+{
+    return flags_result ?: __real_hotspot_vm_flags(v, flags, n);
+}
+
 static int open_image(struct error *err)
 {
     return hotspot_vm_open_memory(image_read, &image, image.base, NULL, &vm, err);
@@ -203,6 +212,31 @@ START_TEST(reads_an_image_of_each_release)
     ck_assert_int_eq(stubs, RELEASES[_i] < 28 ? 1 : 4); /* later images have some of one blob */
     ck_assert_int_eq(interpreter, 1);
     ck_assert_int_eq(nothing, 1);
+}
+END_TEST
+
+/* Flags that were not read this time are no flags with their defaults. */
+START_TEST(takes_no_default_for_unread_flags)
+{
+    struct hotspot_allocators allocators = { 0 };
+    struct hotspot_live live = { 0 };
+    struct error err = ERROR_NULL;
+
+    load(25);
+    flags_result = -EAGAIN;
+    ck_assert_int_eq(open_image(&err), HOTSPOT_NOT_READY);
+    flags_result = HOTSPOT_GONE;
+    ck_assert_int_eq(open_image(&err), HOTSPOT_GONE);
+    flags_result = 0;
+    ck_assert_int_eq(open_image(&err), 0);
+    vm->layout.klass_layout_helper = vm->layout.object_array_element = vm->layout.pool_resolved =
+        (struct layout_field){ .width = 4 };
+    flags_result = -EAGAIN;
+    ck_assert_int_eq(hotspot_vm_allocators(vm, &allocators), -EAGAIN);
+    ck_assert_int_eq(hotspot_vm_live(vm, &live), -EAGAIN);
+    flags_result = 0;
+    ck_assert_int_eq(hotspot_vm_live(vm, &live), 0);
+    unload();
 }
 END_TEST
 
@@ -488,6 +522,7 @@ int main(void)
     tcase_add_test(tc, refuses_broken_lines);
     tcase_add_test(tc, gets_fields_inside_only);
     tcase_add_loop_test(tc, reads_an_image_of_each_release, 0, releases);
+    tcase_add_test(tc, takes_no_default_for_unread_flags);
     tcase_add_loop_test(tc, waits_for_the_interpreter, 0, releases);
     tcase_add_loop_test(tc, refuses_methods_of_classes_that_are_gone, 0, releases);
     tcase_add_loop_test(tc, names_the_threads_of_an_image, 0, releases);
