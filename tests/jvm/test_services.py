@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services: a JVM's own facts by options and environment, over restarts, in lists, selectors, the past and the store."""
+import datetime
 import os
+import secrets
 import tempfile
 import time
 import unittest
 
-from harness import jvm, native, paths, proc
+from harness import bundle, jvm, native, paths, proc
 from harness.daemon import Daemon
 
 SECRET = "hunter2-of-the-environment"
+# The same methods have the same frames in each start.
+QUIET = ("-Xmx64m", "-XX:-UseOnStackReplacement", "-XX:TieredStopAtLevel=1", "-XX:CompileCommand=quiet", "-XX:-Inline")
 
 
 class Services(unittest.TestCase):
@@ -119,6 +123,52 @@ class Services(unittest.TestCase):
         self.assertEqual(len(listed), 1, listed)
         self.assertEqual(listed[0]["labels"]["service"], "restarted")
         self.assertEqual(self.daemon.get("/api/v1/captures?service=other").json()["captures"], [])
+
+    def releases(self, name: str, start) -> None:
+        """Starts a service four times, in two releases. Compares the second and the third run."""
+        started, times = [], []
+        for number, release in enumerate((("DD_VERSION=1",), ("DD_VERSION=1",), ("DD_VERSION=2", "ADDED=1"), ("DD_VERSION=2", "ADDED=1"))):
+            before = time.time()
+            with start(f"OTEL_SERVICE_NAME={name}", f"OTHERS={2 * number}", *release) as target:
+                started.append((before - 0.1, time.time(), target.pid))
+                for cpu_s in (1.0, 2.5) if number in (1, 2) else (0.5,):
+                    proc.wait_until(lambda cpu_s=cpu_s, pid=target.pid: proc.cpu_seconds(pid) > cpu_s, 240, "it has worked")
+                    times.append(datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+        listed = lambda: [s for s in self.daemon.get("/api/v1/services").json()["services"] if s["name"] == name]
+        proc.wait_until(lambda: len(listed()[0]["ended"]) == 4 and listed()[0]["marks"], 90, "the history has them all", interval=1)
+        [service] = listed()
+        self.assertEqual(sorted(service["versions"]), ["1", "2"])
+        [mark] = service["marks"]
+        self.assertEqual(mark["text"], f"{name} was started again: version 2 after 1.")
+        earliest, latest, pid = started[2]
+        self.assertEqual(mark["pid"], pid)
+        self.assertTrue(earliest < datetime.datetime.fromisoformat(mark["time"].replace("Z", "+00:00")).timestamp() < latest, (mark, started))
+        sides = {"service": name, "a": "/".join(times[1:3]), "b": "/".join(times[3:5]), "event": "cpu", "names": "merged"}
+        answer = self.daemon.get("/api/v1/diff", **sides, format="collapsed")
+        self.assertEqual(answer.status, 200, answer)
+        lines = [line.rsplit(" ", 2) for line in answer.text.splitlines()]
+        whole = sum(float(after) for _, _, after in lines)
+        alone = {stack for stack, *weights in lines if min(map(float, weights)) == 0 and max(map(float, weights)) > 0.05 * whole}
+        self.assertTrue(alone, answer.text)
+        self.assertEqual({stack.rsplit(";", 1)[1] for stack in alone}, {"Generated.added"}, alone)
+        changes = self.daemon.get("/api/v1/diff", **sides, format="json").json()["changes"]
+        more = sorted(changes, key=lambda c: -c["delta_self"])
+        self.assertEqual((more[0]["name"], more[0]["a"]), ("Generated.added", 0), changes[:5])
+        self.assertLess(more[1]["delta_self"], more[0]["delta_self"] / 2, changes[:5])
+
+    def test_two_releases(self):
+        """A service that was started four times is one, has one release at its second, and a comparison that shows what is new alone."""
+        classes = jvm.Classes()
+        classes.compile("Generated.java")
+        self.releases("released", lambda *environment: jvm.Jvm(
+            paths.jdk(17), *QUIET, "-cp", classes.folder, "Generated", "0", wrap=["env", *environment]))
+
+    def test_two_releases_in_a_container(self):
+        """The same holds for a container that is started again."""
+        classes, ident = jvm.Classes(), secrets.token_hex(32)
+        classes.compile("Generated.java")
+        self.releases("contained", lambda *environment: bundle.Container(
+            paths.jdk(17), classes.folder, *QUIET, "-cp", "/classes", "Generated", "0", environment=environment, cgroups_path=f"/docker/{ident}"))
 
     def test_no_such_service(self):
         self.start(OTEL_SERVICE_NAME="there")
