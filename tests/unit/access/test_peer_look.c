@@ -267,7 +267,7 @@ START_TEST(slow_looks_are_counted)
     ck_assert_uint_eq(peers_slow_looks(&world.peers), 0);
     world.peers.holders = ask_holders_slowly;
     ck_assert_int_eq(look(), PEER_HOST);
-    ck_assert_uint_eq(peers_slow_looks(&world.peers), 1); /* two walks are one look */
+    ck_assert_uint_eq(peers_slow_looks(&world.peers), LOOKS); /* each is of two walks */
 }
 END_TEST
 
