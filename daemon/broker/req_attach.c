@@ -265,8 +265,8 @@ int request_attach_check(struct server *s, const struct target_fields *q, struct
 }
 
 /* Reads the launcher's immediate answer. If the launcher refused, the pipe has the reason, and no
- * process of the container has had the file. */
-static void take_answer(struct server *s, const struct launcher_message *m, int *out)
+ * process of the container has had the file. 0, or -errno: there is no answer. */
+static int take_answer(struct server *s, const struct launcher_message *m, int *out)
 {
     int file = -1, r = launcher_take_answer(s->launcher_fd, m, &file);
     bool mounted = m->mounts & ATTACH_MOUNTS_AGENT;
@@ -277,6 +277,7 @@ static void take_answer(struct server *s, const struct launcher_message *m, int 
         close_fd(*out);
         *out = file;
     }
+    return r < 0 ? r : 0;
 }
 
 /*
@@ -321,7 +322,11 @@ int request_attach(struct server *s, const struct attach_fields *q, struct reply
             s->launcher_fd = close_fd(s->launcher_fd);
             return error_code(&rep->err, r, "the launcher of flamed-broker is gone");
         }
-        take_answer(s, &m, &out);
+        /* Without an answer both ends of the pipe are closed. So the launcher does not begin late,
+         * with mounts that flamed does not know of. */
+        r = take_answer(s, &m, &out);
+        if (r < 0)
+            return error_code(&rep->err, r, "the launcher of flamed-broker does not answer");
     }
     if (r == 0) {
         reply_fd(rep, take_fd(&result));

@@ -177,6 +177,15 @@ static struct running *take_place(struct launcher *l, uint64_t owner, uint64_t n
     return &l->running[i];
 }
 
+/* Returns true if nobody waits for the result any more: the other end of the pipe @result_fd is
+ * closed. So the broker gives up an attach that this launcher has not answered in time. */
+static bool given_up(int result_fd)
+{
+    struct pollfd p = { .fd = result_fd };
+
+    return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
+}
+
 /* Returns the errno that keeps @m from starting, or 0 with *ret, the slot. */
 static int obstacle(struct launcher *l, const struct launcher_message *m, uint64_t now,
                     struct running **ret, struct turn **ret_started)
@@ -204,7 +213,7 @@ static void start_helper(struct launcher *l, struct launcher_message *m, int *fd
     struct mounter mounter = MOUNTER_NULL;
     uint32_t step = ATTACH_STEP_JOB;
     struct turn *started;
-    int why = obstacle(l, m, now, &slot, &started);
+    int why = given_up(fds[0]) ? ECANCELED : obstacle(l, m, now, &slot, &started);
     pid_t pid;
 
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
@@ -219,6 +228,10 @@ static void start_helper(struct launcher *l, struct launcher_message *m, int *fd
     why = m->mounts ? mount_for(l, m, fds, &mounter, &step) : 0;
     if (why) {
         write_result(fds[0], step, why);
+        return;
+    }
+    if (given_up(fds[0])) { /* the answer came too late */
+        mounter_end(&mounter);
         return;
     }
     pid = fork();

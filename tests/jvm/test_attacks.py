@@ -2,6 +2,7 @@
 """Attacks of a container on a process that attaches to it: those of docs/threat-model.md, each by a program that does its worst
 (native/fakejvm.c), with the real flamed-broker."""
 import errno
+import glob
 import json
 import os
 import re
@@ -13,10 +14,11 @@ import sys
 import tempfile
 import time
 import unittest
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from harness import attach, bundle, cgroup, jvm, native, paths, proc
-from harness.daemon import Daemon
+from harness.daemon import Answer, Daemon
 
 # All that flamed-attach may hold while the container can inspect it: nothing, its pipe, its socket, its memory files.
 HARMLESS = re.compile(r"^(pipe:\[\d+\]|socket:\[\d+\]|/memfd:flamed-[a-z-]+ \(deleted\)|)$")
@@ -348,6 +350,25 @@ class Launcher(unittest.TestCase):
             told = float(re.search(r'^flamed_cpu_seconds_total\{process="flamed-launcher"\} (\S+)$', daemon.get("/metrics").text, re.M)[1])
             counted = sum(sum(map(int, proc.stat(p)[11:15])) for p in launchers()) / 100
             self.assertAlmostEqual(told, counted, delta=0.1)
+            self.late(daemon, classes, next(p for p in launchers() if int(proc.stat(p)[1]) in launchers()), works)
+
+    def late(self, daemon: Daemon, classes: jvm.Classes, worker: int, works: Callable[[], bool]) -> None:
+        """It does not answer in time: the attach fails, and does not begin later."""
+        with jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", classes.folder, "Idle", "1") as j:
+            def refused() -> Answer | None:
+                answer = daemon.get(f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent")
+                return None if answer.status == 404 or "less than 2 s ago" in answer.text else answer
+
+            os.kill(worker, signal.SIGSTOP)
+            try:
+                answer = proc.wait_until(refused, 15, "an answer")
+            finally:
+                os.kill(worker, signal.SIGCONT)
+            self.assertNotEqual(answer.status, 200)
+            self.assertIn("does not answer", answer.text)
+            proc.wait_until(works, 15, "the next attach", interval=1.1)
+            threads = [proc.read(path) for path in glob.glob(f"/proc/{j.pid}/task/*/comm")]
+            self.assertNotIn("Attach Listener\n", threads, "HotSpot starts it when a program attaches")
 
 
 class Turns(unittest.TestCase):

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launcher: an attach that the broker has given up does not begin. */
+#include "suite.h"
+
+#include "base/cleanup.h"
+#include "launcher/launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int launcher = -1;
+
+static void setup(void)
+{
+    launcher_start(/* mounts= */ false, &launcher);
+    ck_assert_int_ge(launcher, 0);
+}
+
+static void teardown(void)
+{
+    launcher = close_fd(launcher); /* it ends */
+}
+
+/* Asks for an attach for @owner, which cannot succeed: its target is no process. *ret_result: the
+ * end of the pipe from which the result comes. */
+static struct launcher_message send_job(uint64_t owner, int *ret_result)
+{
+    struct launcher_message m = { .host_pid = (int32_t)owner,
+                                  .owner = owner,
+                                  .job = { .magic = ATTACH_MAGIC,
+                                           .version = ATTACH_VERSION,
+                                           .ns_pid = 1,
+                                           .mode = ATTACH_LOAD,
+                                           .timeout_ms = 1000 } };
+    int pipe_fds[2], fds[LAUNCHER_FDS];
+
+    ck_assert_int_eq(pipe2(pipe_fds, O_CLOEXEC), 0);
+    *ret_result = pipe_fds[0];
+    fds[0] = pipe_fds[1];
+    for (size_t i = 1; i < LAUNCHER_FDS; i++)
+        fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (owner % 2) /* the broker gives this one up */
+        close(pipe_fds[0]);
+    ck_assert_int_eq(launcher_send(launcher, &m, fds), 0);
+    for (size_t i = 0; i < LAUNCHER_FDS; i++)
+        close(fds[i]);
+    return m;
+}
+
+START_TEST(an_attach_begins)
+{
+    struct attach_result result;
+    int result_fd, file = -1;
+    struct launcher_message m = send_job(2, &result_fd);
+
+    ck_assert_int_eq(launcher_take_answer(launcher, &m, &file), 0);
+    ck_assert_int_eq(read(result_fd, &result, sizeof(result)), sizeof(result));
+    ck_assert_int_ne(result.error, 0);
+    close(result_fd);
+}
+END_TEST
+
+START_TEST(an_attach_that_was_given_up_does_not_begin)
+{
+    int result_fd, file = -1;
+    struct launcher_message m = send_job(1, &result_fd);
+
+    ck_assert_int_eq(launcher_take_answer(launcher, &m, &file), ECANCELED);
+}
+END_TEST
+
+/* The answer to an earlier attach is skipped. */
+START_TEST(a_late_answer_is_not_that_of_the_next)
+{
+    int result_fd, file = -1;
+    struct launcher_message m;
+
+    send_job(1, &result_fd);
+    m = send_job(2, &result_fd);
+    ck_assert_int_eq(launcher_take_answer(launcher, &m, &file), 0);
+    close(result_fd);
+}
+END_TEST
+
+START_TEST(a_launcher_without_answer_is_not_awaited_for_long)
+{
+    struct launcher_message m = { .serial = 1 };
+    int pair[2], file = -1;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    ck_assert_int_eq(launcher_take_answer(pair[0], &m, &file), -ETIMEDOUT);
+    close(pair[1]);
+    ck_assert_int_eq(launcher_take_answer(pair[0], &m, &file), -EPIPE);
+    close(pair[0]);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("launcher");
+
+    if (geteuid() != 0) {
+        fprintf(stderr, "skipped: needs root\n");
+        return 77;
+    }
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, an_attach_begins);
+    tcase_add_test(tc, an_attach_that_was_given_up_does_not_begin);
+    tcase_add_test(tc, a_late_answer_is_not_that_of_the_next);
+    tcase_add_test(tc, a_launcher_without_answer_is_not_awaited_for_long);
+    return suite_run_case("launcher", tc);
+}
