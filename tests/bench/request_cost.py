@@ -5,6 +5,7 @@ import argparse
 import os
 import statistics
 import sys
+import time
 import unittest
 
 import common
@@ -15,13 +16,18 @@ sys.path.append(os.path.join(paths.TREE, "tests/jvm"))
 from test_endpoints import Service # pylint: disable=wrong-import-position
 
 
-def taken(daemon: Daemon, pid: int, options, **view) -> tuple[float, dict]:
-    """Returns us a sample of one capture, and the states of its requests."""
-    before = common.metrics(daemon)
+def cpu_seconds(pid: int) -> float:
+    return time.clock_gettime_ns(~pid << 3 | 2) / 1e9
+
+
+def taken(daemon: Daemon, pid: int, options, **view) -> tuple[float, float, dict]:
+    """Returns us a sample of one capture, all of them in percent of the service's CPU time, and the states of requests."""
+    before, used = common.metrics(daemon), cpu_seconds(pid)
     answer = daemon.get("/profile", pid=pid, seconds=options.seconds, hz=options.hz, event=options.event, format="json", **view)
+    used = cpu_seconds(pid) - used
     after = common.metrics(daemon)
     seconds, samples = (after[name] - before[name] for name in ("flamed_sample_seconds_total", "flamed_samples_total"))
-    return 1e6 * seconds / max(samples, 1), answer.json()["quality"].get("requests", {})
+    return 1e6 * seconds / max(samples, 1), 100 * seconds / used, answer.json()["quality"].get("requests", {})
 
 
 def main() -> None:
@@ -42,11 +48,15 @@ def main() -> None:
         for _ in range(3): # until the path is complete
             daemon.get("/profile", pid=pid, seconds=5, by="operation", event=options.event, format="collapsed")
         costs: dict[str, list[float]] = {"with": [], "without": []}
+        shares: dict[str, list[float]] = {"with": [], "without": []}
         for n in range(2 * options.rounds):
             name, view = ("without", {}) if n % 2 else ("with", {"by": "operation"})
-            cost, states = taken(daemon, pid, options, **view)
+            cost, share, states = taken(daemon, pid, options, **view)
             costs[name].append(cost)
+            shares[name].append(share)
             print(f"{name}: {cost:.2f} us a sample {states}", flush=True)
+        print(f"{options.event}: samples take {statistics.median(shares['without']):.2f} % of the service's CPU time without requests, "
+              f"{statistics.median(shares['with']):.2f} % with them")
         print(f"{options.event}: {statistics.median(costs['without']):.2f} us a sample without its request, {statistics.median(costs['with']):.2f} us "
               f"with it; median of differences {statistics.median(a - b for a, b in zip(costs['with'], costs['without'])):.2f} us")
     finally:
