@@ -30,14 +30,15 @@ static int drain_answer(void)
     return a.result;
 }
 
-/* Returns its descriptors, after those of stopped events are closed. Another thread closes them. */
+/* Returns its descriptors, after those of stopped events are closed, by another thread, and those
+ * of files that it gave, each second. */
 static int count_calm_fds(void)
 {
     int count = count_fds(fx.broker), before;
 
     do {
         before = count;
-        usleep(500000);
+        usleep(1500000);
         count = count_fds(fx.broker);
     } while (count != before);
     return count;

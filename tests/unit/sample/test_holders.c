@@ -445,7 +445,7 @@ END_TEST
 START_TEST(a_network_namespace_of_the_walk_does_not_matter)
 {
     uint64_t key;
-    int pair[2];
+    int pair[2], own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
     connect_pair(AF_INET, AF_INET, pair);
     key = name_socket(pair[0]);
@@ -453,6 +453,8 @@ START_TEST(a_network_namespace_of_the_walk_does_not_matter)
     load(_i);
     check_held_by(key, _i, getpid());
     close_pair(pair);
+    ck_assert_int_eq(setns(own, CLONE_NEWNET), 0); /* for the next test */
+    close(own);
 }
 END_TEST
 

@@ -28,6 +28,7 @@ static struct profile *profile_of(uint32_t samples)
 
     ck_assert_int_eq(record_sample(rec, &s, &frame, 1), 0);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    rec = record_free(rec);
     ck_assert_int_eq(record_new(table, 100, &rec), 0);
     ck_assert_int_eq(record_thread(rec, &(struct profile_thread){ .name = recorded_string("main") },
                                    &main_thread),
