@@ -149,10 +149,13 @@ static const struct {
     /* Allows open() for reading, or for writing but never through a link. Files that the broker
      * passed for reading could be opened again for writing through /proc/self/fd. Landlock does not
      * refuse that for files that are mounted nowhere, such as a process's code in a file in memory.
-     */
-    { SCMP_SYS(open), 1, OPENS_TO_CHANGE, 0 },
+     * O_PATH is only for folders: it would keep a file of the broker's in memory, and the broker
+     * does not see that (broker/given.h). */
+    { SCMP_SYS(open), 1, OPENS_TO_CHANGE | O_PATH, 0 },
+    { SCMP_SYS(open), 1, OPENS_TO_CHANGE | O_PATH | O_DIRECTORY, O_PATH | O_DIRECTORY },
     { SCMP_SYS(open), 1, O_NOFOLLOW, O_NOFOLLOW },
-    { SCMP_SYS(openat), 2, OPENS_TO_CHANGE, 0 },
+    { SCMP_SYS(openat), 2, OPENS_TO_CHANGE | O_PATH, 0 },
+    { SCMP_SYS(openat), 2, OPENS_TO_CHANGE | O_PATH | O_DIRECTORY, O_PATH | O_DIRECTORY },
     { SCMP_SYS(openat), 2, O_NOFOLLOW, O_NOFOLLOW },
 };
 

@@ -3,7 +3,8 @@
  * Files in memory that the broker made and gave to flamed: copies of files and lists of names.
  * Their pages are charged to the broker for as long as flamed has them open. flamed has limits of
  * its own for them, but a compromised flamed could keep thousands. So the broker gives no more
- * while flamed has too many. It knows by leases which files are closed. Where leases are off
+ * while flamed has too many. It knows by leases which files are closed. A lease does not see an
+ * open with O_PATH, which flamed's filter forbids (sandbox.c). Where leases are off
  * (fs.leases-enable), no file counts. Thread: one at a time.
  */
 #pragma once

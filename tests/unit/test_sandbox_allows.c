@@ -43,6 +43,27 @@ static int allows_memory(void)
     return 0;
 }
 
+/* Keeps the folder of a process, to read below it. */
+static int open_folder(void)
+{
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), folder, below;
+    char name[16], text[16];
+
+    NEED(proc >= 0);
+    snprintf(name, sizeof(name), "%d", jail.victim);
+    folder = openat(proc, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    NEED(folder >= 0);
+    below = openat(folder, "stat", O_RDONLY | O_CLOEXEC);
+    NEED(below >= 0 && read(below, text, sizeof(text)) == sizeof(text));
+    close(below);
+    close(folder);
+    folder = openat(proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    NEED(folder >= 0);
+    close(folder);
+    close(proc);
+    return 0;
+}
+
 static int allows_proc(void)
 {
     char path[40], text[512];
@@ -62,6 +83,7 @@ static int allows_proc(void)
     d = opendir(path);
     NEED(d);
     closedir(d);
+    NEED(open_folder() == 0);
     fd = (int)syscall(SYS_pidfd_open, jail.victim, 0);
     NEED(fd >= 0);
     struct pollfd p = { .fd = fd, .events = POLLIN };

@@ -263,6 +263,29 @@ static int do_reopen_memory_no_link(void)
 {
     return reopen(jail.memory_fd, O_RDWR | O_NOFOLLOW);
 }
+/* An open file that counts nowhere would keep memory of the broker's, unseen. */
+static int do_keep_memory(void)
+{
+    return reopen(jail.memory_fd, O_PATH | O_CLOEXEC);
+}
+static int do_keep_memory_as_folder(void)
+{
+    return reopen(jail.memory_fd, O_PATH | O_DIRECTORY);
+}
+/* Gets only the link, which keeps no file. */
+static int do_keep_memory_no_link(void)
+{
+    char path[40], other[64];
+    struct stat st;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", jail.memory_fd);
+    fd = open(path, O_PATH | O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode))
+        return result(-1);
+    snprintf(other, sizeof(other), "/proc/self/fd/%d", fd);
+    return result(open(other, O_RDONLY));
+}
 /* Passes one, as to a client of the Unix socket. */
 static int do_pass_descriptor(void)
 {
@@ -351,6 +374,9 @@ static const struct {
     { "reopen memory to cut it", do_reopen_memory_to_cut, KILLED, false },
     { "reopen memory as new", do_reopen_memory_as_new, KILLED, false },
     { "reopen memory, no link", do_reopen_memory_no_link, -ELOOP, false },
+    { "keep memory", do_keep_memory, KILLED, false },
+    { "keep memory as a folder", do_keep_memory_as_folder, -ENOTDIR, false },
+    { "keep memory, no link", do_keep_memory_no_link, -ELOOP, false },
     { "create outside the store", do_create_outside, -EACCES, true },
     { "unlink outside the store", do_unlink_outside, -EACCES, true },
     { "environ of another", do_read_victim_environ, -EACCES, true },
