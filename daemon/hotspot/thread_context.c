@@ -9,11 +9,14 @@
 struct home {
     struct context_work work; /* first: the argument of context_read_bytes() */
     struct hotspot_vm *vm;
+    bool moves; /* a collector copies objects while threads run, so no cached page counts */
 };
 
 static bool context_read_bytes(struct context_work *w, void *to, uint32_t bytes, uint64_t from)
 {
-    return memory_read(&((struct home *)w)->vm->memory, from, to, bytes) == 0;
+    struct home *h = (struct home *)w;
+
+    return (h->moves ? memory_read_direct : memory_read)(&h->vm->memory, from, to, bytes) == 0;
 }
 
 static uint64_t context_now_ns(void)
@@ -37,20 +40,10 @@ static uint64_t thread_pointer(struct hotspot_vm *vm, uint64_t thread)
     return pointer;
 }
 
-/* Returns whether ZGC has begun another phase since the walk @w began. The mask is read past the
- * cache, where it is that of the begin. */
-static bool phase_ended(struct hotspot_vm *vm, const struct unwind_process *process,
-                        const struct context_work *w)
-{
-    uint64_t at = process->vm.zgc.bad_mask, mask = 0;
-
-    return at && (memory_read_direct(&vm->memory, at, &mask, sizeof(mask)) < 0 || mask != w->bad);
-}
-
 void vm_context(struct hotspot_vm *vm, struct context_path *path, struct unwind_process *process,
                 uint64_t java_thread, struct sample_context *ret)
 {
-    struct home h = { .vm = vm };
+    struct home h = { .vm = vm, .moves = process->vm.zgc.bad_mask || path->forwards };
 
     context_begin(&h.work, path);
     if (path->ids == CONTEXT_IDS_RECORD) {
@@ -59,8 +52,6 @@ void vm_context(struct hotspot_vm *vm, struct context_path *path, struct unwind_
             context_walk(&h.work, path, process, 0);
     } else if (process->vm.locks.klass_bytes && java_thread) {
         context_walk(&h.work, path, process, java_thread);
-        if (phase_ended(vm, process, &h.work))
-            h.work.out.state = CONTEXT_UNREADABLE;
     }
     *ret = h.work.out;
 }

@@ -78,6 +78,13 @@ UNWIND_FUNCTION int context_keep_line(struct context_work *w, uint64_t line)
     return 1;
 }
 
+/* Forgets all lines. If a collector copies objects while threads run, an object may be younger than
+ * its line, but not than the reference that leads to it. */
+UNWIND_INLINE void context_forget_lines(struct context_work *w)
+{
+    __builtin_memset(w->line, 0, sizeof(w->line));
+}
+
 /* Loads a number of @bytes bytes at @at, which is a multiple of @bytes: a power of two, up to 8. If
  * it cannot be read, sets w->fault and returns 0. */
 UNWIND_INLINE uint64_t context_load(struct context_work *w, uint64_t at, const uint32_t bytes)

@@ -61,10 +61,14 @@ UNWIND_INLINE bool context_forwarded(struct context_work *w, const struct unwind
  * since. */
 UNWIND_INLINE uint64_t context_uncopied(struct context_work *w, uint64_t object)
 {
-    if (object && w->forwards == CONTEXT_FORWARDS_MARK && (context_load_here(w, object) & 3) == 3)
-        w->copied = 1;
-    if (object && w->forwards == CONTEXT_FORWARDS_WORD &&
-        context_load_here(w, object - 8) != object)
+    bool moved;
+
+    if (!object || !w->forwards)
+        return object;
+    context_forget_lines(w);
+    moved = w->forwards == CONTEXT_FORWARDS_MARK ? (context_load_here(w, object) & 3) == 3
+                                                 : context_load_here(w, object - 8) != object;
+    if (moved)
         w->copied = 1;
     return object;
 }
@@ -79,6 +83,8 @@ UNWIND_FUNCTION uint64_t context_object(struct context_work *w, struct unwind_pr
     if (!w || !p)
         return 0;
     w->object = unwind_oop(&p->vm.locks, raw);
+    if (p->vm.zgc.bad_mask)
+        context_forget_lines(w);
     if (!w->object || !(raw & w->bad))
         return context_uncopied(w, w->object);
     granule = (w->object & p->vm.zgc.offset_mask) >> UNWIND_GRANULE_SHIFT;

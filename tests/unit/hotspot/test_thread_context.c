@@ -15,6 +15,7 @@
  * on. */
 enum place { /* offsets in the heap */
              THREAD = 0x100,
+             BESIDE = 0x120, /* an object in the line of THREAD */
              JAVA_THREAD = 0x200,
              LOCALS = 0x300,
              TABLE = 0x400,
@@ -43,7 +44,8 @@ enum { CLASS_CONTEXT = 11, CLASS_SPAN = 12, CLASS_OTHER = 13, HASH = 0x61c88647 
 
 static uint8_t bytes[HEAP_BYTES];
 static unsigned reads, phase_at, slow_at;
-static uint64_t base; /* address of the heap, without HEAP */
+static bool copies_late; /* the object at BESIDE is written after the first read of its line */
+static uint64_t base;    /* address of the heap, without HEAP */
 /* The views in which each page can be read: bits. */
 static uint8_t views[HEAP_BYTES / MEMORY_PAGE];
 static struct hotspot_vm vm;
@@ -63,8 +65,10 @@ static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
     if (address < HEAP || address - HEAP >= HEAP_BYTES ||
         (views[(address - HEAP) / MEMORY_PAGE] & colour) != colour)
         return -EIO;
-    n = MIN(n, HEAP_BYTES - (size_t)(address - HEAP));
+    n = MIN(n, MEMORY_PAGE - (address & (MEMORY_PAGE - 1)));
     memcpy(buf, bytes + (address - HEAP), n);
+    if (copies_late && address <= HEAP + BESIDE && HEAP + BESIDE - address < n)
+        memcpy(bytes + BESIDE + 12, bytes + JAVA_THREAD + 12, 4);
     if (reads == phase_at) /* ZGC begins another phase */
         bytes[BAD_MASK] ^= 1;
     if (reads == slow_at) /* the walk is interrupted */
@@ -104,6 +108,7 @@ static void setup(void)
 {
     memset(bytes, 0, sizeof(bytes));
     reads = phase_at = slow_at = 0;
+    copies_late = false;
     base = 0;
     memset(&vm, 0, sizeof(vm));
     memory_init(&vm.memory, read_heap, NULL);
@@ -590,6 +595,36 @@ START_TEST(follows_an_object_that_zgc_has_moved)
 }
 END_TEST
 
+/* A collector copies the java.lang.Thread to BESIDE once the line of BESIDE was read. */
+static const struct {
+    bool zgc, old_reference;
+    enum context_forwards forwards;
+    enum context_state state;
+} LATE_COPIES[] = {
+    { true, true, CONTEXT_FORWARDS_NONE, CONTEXT_NAMED },
+    { true, false, CONTEXT_FORWARDS_NONE, CONTEXT_NAMED },
+    { false, false, CONTEXT_FORWARDS_MARK, CONTEXT_NAMED },
+    /* No thread runs while other collectors copy: lines are kept. */
+    { false, false, CONTEXT_FORWARDS_NONE, CONTEXT_NO_REQUEST },
+};
+
+START_TEST(reads_an_object_after_its_reference)
+{
+    path.ids = CONTEXT_IDS_NONE;
+    path.forwards = (uint16_t)LATE_COPIES[_i].forwards;
+    if (LATE_COPIES[_i].zgc)
+        move_thread();
+    if (LATE_COPIES[_i].old_reference)
+        put_word(MOVED + 40, (uint64_t)(BEFORE >> 3) << UNWIND_ENTRY_INDEX_SHIFT |
+                                 (uint64_t)(HEAP + BESIDE) << 1 | 1);
+    else
+        put_ref(THREAD + 8, BESIDE);
+    copies_late = true;
+    walk();
+    ck_assert_uint_eq(found.state, LATE_COPIES[_i].state);
+}
+END_TEST
+
 /* The phase ends during the walk, or before it. */
 START_TEST(believes_no_two_phases_of_zgc)
 {
@@ -784,6 +819,7 @@ int main(void)
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
     tcase_add_loop_test(tc, no_text_is_longer_than_its_room, 0, ARRAY_SIZE(LENGTHS));
     tcase_add_test(tc, follows_an_object_that_zgc_has_moved);
+    tcase_add_loop_test(tc, reads_an_object_after_its_reference, 0, ARRAY_SIZE(LATE_COPIES));
     tcase_add_test(tc, believes_no_two_phases_of_zgc);
     tcase_add_test(tc, believes_no_interrupted_walk_with_zgc);
     tcase_add_loop_test(tc, reads_the_heap_at_its_other_addresses, 0, 3);
