@@ -66,7 +66,7 @@ static void reconcile_exited(struct reconcile *rc, struct process *p)
     for (struct capture *c = rc->captures->running; c; c = c->next) {
         if (id_table_find(&c->members.processes, &p->id, &id) && c->members.verdicts[id].wanted) {
             f.sets |= capture_sets(c);
-            capture_warn_ended(c, p);
+            capture_note_end(c, &c->members.verdicts[id], p);
         }
     }
     if (id_table_find(&rc->captures->filter.processes, &f, &id))

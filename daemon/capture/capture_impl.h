@@ -35,6 +35,7 @@ struct seen_verdict {
     bool wanted, warned;
     bool image_told;             /* the warning on a native image without names was recorded */
     uint64_t samples, generated; /* generated: samples through code without a file and a name */
+    uint64_t ended_ns;           /* end of its first thread; 0: not noted */
 };
 
 #define NO_SET UINT32_MAX
@@ -282,8 +283,9 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
 const struct proc_id *capture_next_process(const struct capture *c, uint32_t *i);
 /* Warns of what flamed could not read of the capture's processes: see process_warnings.c. */
 void capture_warn_processes(struct captures *captures, struct capture *c);
-/* Warns that @p, which has exited, is missing in the rest of @c, if the request named its pid. */
-void capture_warn_ended(struct capture *c, const struct process *p);
+/* Notes in @v the end of @p, which has exited, if the request of @c named its pid. The end of @c
+ * warns of it, unless other threads of @p still run. */
+void capture_note_end(struct capture *c, struct seen_verdict *v, const struct process *p);
 /* Warns of threads that were renamed. */
 void capture_warn_renamed(struct capture *c);
 /* Forgets the processes and threads of @c, so that a new record gets them again. */

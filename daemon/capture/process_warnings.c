@@ -125,14 +125,28 @@ static void warn_mappings(struct captures *captures, struct capture *c, const st
             id->host_pid, left_out, MAPS_EXEC_MAX);
 }
 
-void capture_warn_ended(struct capture *c, const struct process *p)
+void capture_note_end(struct capture *c, struct seen_verdict *v, const struct process *p)
 {
     if (c->state == CAPTURE_RUNNING && target_has_pids(c->target) && !p->replaced &&
         p->exited_ns >= c->start_ns && p->exited_ns < c->end_ns)
-        record_warn_process(
-            c->record,
-            "%d (%s) ended %.1f s after this profile began, so the rest has no samples of it",
-            p->id.host_pid, process_title(p), (double)(p->exited_ns - c->start_ns) / NSEC_PER_SEC);
+        v->ended_ns = p->exited_ns;
+}
+
+/* Warns of processes that ended. One that a later sample revived had only lost its first thread. */
+static void warn_ended(struct captures *captures, struct capture *c)
+{
+    const struct proc_id *s;
+
+    for (uint32_t i = 0; (s = capture_next_process(c, &i));) {
+        const struct seen_verdict *v = &c->members.verdicts[i - 1];
+
+        if (v->ended_ns && !discover_known(captures->discover, s))
+            record_warn_process(
+                c->record,
+                "process %d ended %.1f s after this profile began, so the rest has no samples of "
+                "it",
+                s->host_pid, (double)(v->ended_ns - c->start_ns) / NSEC_PER_SEC);
+    }
 }
 
 void capture_warn_processes(struct captures *captures, struct capture *c)
@@ -145,4 +159,5 @@ void capture_warn_processes(struct captures *captures, struct capture *c)
     warn_put_off(captures, c);
     warn_each(captures, c, warn_unread);
     warn_each(captures, c, warn_mappings);
+    warn_ended(captures, c);
 }

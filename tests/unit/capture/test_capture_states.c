@@ -122,10 +122,33 @@ START_TEST(running_after_the_end_of_its_process)
     rig_sample(&rig, 0, 0);
     end_process();
     expect_state(CAPTURE_RUNNING);
+    discover_poll(rig.captures.discover, clock_monotonic_ns() + 3 * NSEC_PER_SEC); /* forgets it */
     end();
     rig_finish(&rig);
     ck_assert_uint_eq(rig.end.profile->sample_count, 1);
-    ck_assert(rig_warned(&rig, "(sleep) ended "));
+    ck_assert(rig_warned(&rig, "so the rest has no samples of it"));
+}
+END_TEST
+
+/* Other threads run on, and a later sample shows that. */
+START_TEST(running_after_the_end_of_a_first_thread)
+{
+    struct process *p;
+
+    rig_begin(&rig, "cpu", PERIOD);
+    rig_run(&rig);
+    rig_sample(&rig, 0, 0);
+    p = rig_process(&rig);
+    p->exited = true;
+    p->exited_ns = clock_monotonic_ns();
+    captures_reconcile(&rig.captures, p->exited_ns);
+    p->exited = false;
+    p->exited_ns = 0;
+    rig_sample(&rig, 0, 0);
+    end();
+    rig_finish(&rig);
+    ck_assert_uint_eq(rig.end.profile->sample_count, 2);
+    ck_assert(!rig_warned(&rig, "so the rest has no samples of it"));
 }
 END_TEST
 
@@ -438,6 +461,7 @@ int main(void)
     tcase_add_test(tc, preparing_until_its_sets_sample);
     tcase_add_test(tc, running_until_its_end);
     tcase_add_test(tc, running_after_the_end_of_its_process);
+    tcase_add_test(tc, running_after_the_end_of_a_first_thread);
     tcase_add_test(tc, settling_until_the_flush_is_read);
     tcase_add_test(tc, flushing_while_stacks_are_pending);
     tcase_add_test(tc, naming_while_symbols_are_read);
