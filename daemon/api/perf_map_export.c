@@ -15,7 +15,8 @@
 
 #include <poll.h>
 
-#define WAIT_NS (10 * NSEC_PER_SEC)
+#define WAIT_NS (10 * NSEC_PER_SEC) /* for an answer, with all tries of an attach */
+#define TRY_NS NSEC_PER_SEC         /* a further try begins only while there is this much left */
 #define AGAIN_MS 250 /* pause between two tries of an attach that is not yet permitted */
 #define MAP_TURN_NS (50 * NSEC_PER_MSEC) /* CPU time of one turn, and of the ranges of one code */
 #define METHODS_MAX (1u << 17)
@@ -31,6 +32,7 @@ struct ask {
     struct proc_id id;
     bool may_mount;
     bool begun;
+    uint64_t deadline_ns;  /* of all tries */
     struct attach_way way; /* way in which the attach was begun */
     struct attach_places places;
     int result_fd, out_fd;
@@ -350,17 +352,19 @@ static int call_session_map(struct api *api, void *arg)
 /* Waits for the helper's result, and renews the lease of the agent. 0; -ETIMEDOUT; -errno. */
 static int wait_result(struct api *api, struct ask *a, struct stream *s)
 {
-    uint64_t deadline = clock_monotonic_ns() + WAIT_NS;
+    uint64_t began_ns = clock_monotonic_ns(), now_ns;
 
     for (;;) {
         struct pollfd p = { .fd = a->result_fd, .events = POLLIN };
 
         if (poll(&p, 1, 100) > 0)
             break;
-        if (s && stream_poll(s, clock_monotonic_ns()) < 0)
+        now_ns = clock_monotonic_ns();
+        if (s && stream_poll(s, now_ns) < 0)
             break;
-        if (clock_monotonic_ns() > deadline) {
-            error_set(a->err, -ETIMEDOUT, "JVM %d did not answer within 10 s", a->host_pid);
+        if (now_ns > a->deadline_ns) {
+            error_set(a->err, -ETIMEDOUT, "JVM %d did not answer within %.0f s", a->host_pid,
+                      (double)(now_ns - began_ns) / NSEC_PER_SEC);
             error_remedy(a->err, "it may be in a long collection; symbols=memory needs no attach");
             return -ETIMEDOUT;
         }
@@ -414,15 +418,15 @@ static void forget_try(struct ask *a)
  * turn: the broker permits one attach a second on the node. */
 static int attach_ways(void *ctx, struct ask *a)
 {
-    uint64_t deadline = clock_monotonic_ns() + WAIT_NS;
     int r;
 
+    a->deadline_ns = clock_monotonic_ns() + WAIT_NS;
     for (;;) {
         r = api_ask(ctx, call_begin, a, a->err);
         if (r != 0 || a->result_fd < 0)
             return r;
         r = a->mode == ATTACH_PERFMAP ? read_perfmap(ctx, a) : read_agent(ctx, a);
-        if (r == 0 || clock_monotonic_ns() > deadline)
+        if (r == 0 || clock_monotonic_ns() + TRY_NS > a->deadline_ns)
             break;
         /* -EAGAIN: the node's attach before this one is not a second old. */
         if (r != -EAGAIN &&
