@@ -297,8 +297,10 @@ void service_of_process(const struct process *p, struct service *ret)
     *ret = p->service ? *p->service : (struct service){ 0 };
     if (!ret->name[0])
         name_by_node(p, ret);
-    if (!ret->version[0])
+    if (!ret->version[0]) {
         text_clean_into(span_of(p->container.image_version), ret->version, sizeof(ret->version));
+        ret->version_of_image = ret->version[0] != '\0';
+    }
     if (!ret->instance[0])
         text_clean_into(span_of(container_pod(&p->container)), ret->instance,
                         sizeof(ret->instance));

@@ -30,6 +30,7 @@ struct service {
     char repository[128];       /* address of its source code, without user and password */
     char revision[64];          /* commit in that repository */
     enum service_source source; /* where the name comes from */
+    bool version_of_image;      /* `version` is the tag or digest of its container's image */
 };
 
 /* Reads into @ret the service by @published (of published_read()), @options (of the JVM) and @words

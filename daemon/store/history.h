@@ -21,8 +21,11 @@
 #define HISTORY_TIERS 3
 #define HISTORY_MINUTE_NS (60 * NSEC_PER_SEC)
 #define HISTORY_CONTAINER_NAME "container.name=" /* start of the line that names the container */
-#define HISTORY_IMAGES_MAX 100000u               /* image rows read for one answer */
-#define HISTORY_MARKS_MAX 100000u                /* marks of one answer */
+/* The line for a version of the container's image. Until a JVM names its own version, it may be
+ * that of its image. So versions of different sources do not show a release. */
+#define HISTORY_VERSION_OF_IMAGE "flamed.version.source=image"
+#define HISTORY_IMAGES_MAX 100000u /* image rows read for one answer */
+#define HISTORY_MARKS_MAX 100000u  /* marks of one answer */
 #define HISTORY_IMAGES_KEPT 32768u /* rows of JVMs in the file; a small file has fewer */
 #define HISTORY_SLICES_MAX 64      /* slices of one minute */
 
@@ -79,6 +82,8 @@ struct history_place history_place_of(const struct history_image *image);
 /* Returns the name of the container in @attributes; empty: it is in a pod, or its name is not
  * known. */
 struct span history_container_name(const char *attributes);
+/* Returns whether the version beside @attributes is that of the container's image. */
+bool history_version_of_image(const char *attributes);
 /* Returns whether two JVMs that claim to be one service can be one. They must have the same user,
  * and the same namespace, container name or container. */
 bool history_same_place(const struct history_place *a, const struct history_place *b);

@@ -22,9 +22,9 @@
 /* Selects the JVM of a service and place (history_same_place()) that started last, except row ?3.
  * ?7: name_line(). ?8: the payer; 0 and -1 (OWNER_FOREIGN) mean no payer. */
 #define LAST_OF                                                                                    \
-    "SELECT version, java, flags, options FROM images WHERE service = ?1 AND owner = ?2 AND n != " \
-    "?3"                                                                                           \
-    " AND java != '' AND namespace = ?4 AND (CASE WHEN ?5 = '' THEN pod = '' AND"                  \
+    "SELECT version, java, flags, options, attributes FROM images WHERE service = ?1"              \
+    " AND owner = ?2 AND n != ?3 AND java != '' AND namespace = ?4"                                \
+    " AND (CASE WHEN ?5 = '' THEN pod = '' AND"                                                    \
     " CASE WHEN ?7 != '' THEN instr(char(10) || attributes, ?7) ELSE container = ?6"               \
     " AND (?6 = '' OR (payer = ?8 AND payer NOT IN (0, -1)))"                                      \
     " AND NOT instr(char(10) || attributes, char(10) || '" HISTORY_CONTAINER_NAME "') END"         \
@@ -51,7 +51,9 @@ static void difference(sqlite3_stmt *before, const struct history_image *now, ch
     size_t n = 0;
 
     ret[0] = '\0';
-    if (version[0] && now->version[0] && strcmp(version, now->version) != 0)
+    if (version[0] && now->version[0] && strcmp(version, now->version) != 0 &&
+        history_version_of_image(store_text(before, 4)) ==
+            history_version_of_image(now->attributes))
         n += (size_t)snprintf(ret, size, "version %s after %s", cut(now->version, a),
                               cut(version, b));
     if (java[0] && strcmp(java, now->java) != 0 && n < size)
@@ -79,6 +81,11 @@ struct history_place history_place_of(const struct history_image *image)
 struct span history_container_name(const char *attributes)
 {
     return span_find_line(span_of(attributes), HISTORY_CONTAINER_NAME);
+}
+
+bool history_version_of_image(const char *attributes)
+{
+    return span_find_line(span_of(attributes), HISTORY_VERSION_OF_IMAGE).p != NULL;
 }
 
 /* Writes the line of attributes that names the container of @image, with line ends around it; ""

@@ -387,12 +387,16 @@ START_TEST(a_release_takes_the_place_of_jvms)
         const char *version;
         int minute; /* of its end */
         uint32_t owner;
-        bool replaced;
+        bool replaced, of_image;
     } ENDS[] = {
-        { "2.4.0", BEFORE - 1, 1000, true },   { "2.4.0", BEFORE + 50, 1000, true },
-        { "2.4.0", BEFORE - 10, 1000, false }, { "2.4.0", BEFORE + 70, 1000, false },
-        { "2.4.1", BEFORE + 1, 1000, false },  { "", BEFORE - 1, 1000, false },
-        { "2.4.0", BEFORE - 1, 1001, false },
+        { "2.4.0", BEFORE - 1, 1000, true, false },
+        { "2.4.0", BEFORE + 50, 1000, true, false },
+        { "2.4.0", BEFORE - 10, 1000, false, false },
+        { "2.4.0", BEFORE + 70, 1000, false, false },
+        { "2.4.1", BEFORE + 1, 1000, false, false },
+        { "", BEFORE - 1, 1000, false, false },
+        { "2.4.0", BEFORE - 1, 1001, false, false },
+        { "prod-7", BEFORE + 1, 1000, false, true }, /* it had not named its version yet */
     };
     struct deploys *d = NULL;
 
@@ -404,7 +408,8 @@ START_TEST(a_release_takes_the_place_of_jvms)
         struct process p = { .owner = ENDS[i].owner, .service = &service };
         struct rule_release r = { 0 };
 
-        snprintf(service.version, sizeof(service.version), "%s", ENDS[i].version);
+        snprintf(ENDS[i].of_image ? p.container.image_version : service.version,
+                 sizeof(service.version), "%s", ENDS[i].version);
         deploys_release(d, &p, MINUTE(ENDS[i].minute), &r);
         ck_assert_msg(r.replaced == ENDS[i].replaced, "%zu", i);
         ck_assert_str_eq(r.text, "");

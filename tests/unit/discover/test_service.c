@@ -212,6 +212,7 @@ START_TEST(asks_the_node_where_a_process_says_nothing)
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "box");
     ck_assert_str_eq(s.version, "1.4");
+    ck_assert(s.version_of_image);
     memcpy(p.container.pod_name, "web-0", 6);
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "web");
@@ -220,6 +221,7 @@ START_TEST(asks_the_node_where_a_process_says_nothing)
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "said");
     ck_assert_str_eq(s.version, "2");
+    ck_assert(!s.version_of_image);
     ck_assert_str_eq(service_source_name(s.source), "environ");
 }
 END_TEST

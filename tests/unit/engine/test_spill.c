@@ -133,6 +133,39 @@ START_TEST(a_flood_takes_no_place_of_others)
 }
 END_TEST
 
+static void see_version(void *cookie, const struct history_image *image)
+{
+    *(bool *)cookie =
+        strcmp(image->version, "prod-7") == 0 && history_version_of_image(image->attributes);
+}
+
+/* The history knows that the version is that of the container's image. */
+START_TEST(the_source_of_a_version_is_kept)
+{
+    const struct spill_opts o = { .history = history, .flight = flight, .discover = discover };
+    struct service service = { .name = "shop", .source = SERVICE_ENVIRON };
+    struct process p = { .id = { .host_pid = 50, .start_ticks = 7 },
+                         .jvm = JVM_READY,
+                         .exited = true,
+                         .exited_ns = clock_monotonic_ns(),
+                         .payer = 2,
+                         .mem_fd = -1,
+                         .service = &service,
+                         .container.image_version = "prod-7" };
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct spill *s = NULL;
+    bool seen = false;
+    char main[] = "Main";
+
+    p.main = main;
+    ck_assert_int_eq(spill_start(&o, &s), 0);
+    spill_ended(s, &p);
+    ck_assert_ptr_null(spill_stop(s));
+    ck_assert_int_eq(history_images(history, &q, see_version, &seen, NULL), 0);
+    ck_assert(seen);
+}
+END_TEST
+
 static void see_last(void *cookie, const struct history_image *image)
 {
     uint64_t *last_ns = cookie;
@@ -168,6 +201,7 @@ int main(void)
     tcase_add_checked_fixture(tc, begin, finish);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_flood_takes_no_place_of_others);
+    tcase_add_test(tc, the_source_of_a_version_is_kept);
     tcase_add_test(tc, an_end_before_the_stop_is_known);
     return suite_run_case("spill", tc);
 }

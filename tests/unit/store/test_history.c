@@ -317,6 +317,39 @@ START_TEST(test_another_release_is_a_mark)
 }
 END_TEST
 
+/* A JVM starts at the end of a minute, and names its version in the next one. */
+START_TEST(test_versions_of_two_sources_are_no_release)
+{
+    static const struct {
+        const char *version, *attributes;
+        int marks;
+    } STARTS[] = {
+        { "2.0", "", 0 },
+        { "prod-7", "container.name=a\n" HISTORY_VERSION_OF_IMAGE "\n", 0 },
+        { "prod-8", "container.name=a\n" HISTORY_VERSION_OF_IMAGE "\n", 1 },
+        { "2.1", "container.name=a\n", 1 },
+    };
+    struct history *h = open_history(1 << 30, 86400);
+    const struct history_query q = { .to_ns = UINT64_MAX };
+    uint64_t left_out;
+
+    for (int i = 0; i < (int)ARRAY_SIZE(STARTS); i++) {
+        struct history_image image = made_image(i + 1, "shop");
+        struct seen_marks seen = { 0 };
+
+        image.pod = image.pod_namespace = "shop"; /* of one place */
+        image.version = STARTS[i].version;
+        image.attributes = STARTS[i].attributes;
+        image.java = "21";
+        image.started_ns = T0 + (uint64_t)(i + 1) * HISTORY_MINUTE_NS;
+        put_images(h, image.started_ns, NULL, &image, 1);
+        ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, &left_out, NULL), 0);
+        ck_assert_msg(seen.count == STARTS[i].marks, "%d: %s", i, seen.text);
+    }
+    history_close(h);
+}
+END_TEST
+
 /* Versions are cut in the sentence, but within no character: JSON would refuse the mark. */
 START_TEST(test_a_long_version_stays_text)
 {
@@ -642,6 +675,7 @@ int main(void)
     tcase_add_test(tc, test_others_stay_apart_by_owner);
     tcase_add_loop_test(tc, test_a_mark_says_which_options_differ, 0, ARRAY_SIZE(OPTIONS));
     tcase_add_test(tc, test_another_release_is_a_mark);
+    tcase_add_test(tc, test_versions_of_two_sources_are_no_release);
     tcase_add_test(tc, test_a_long_version_stays_text);
     tcase_add_test(tc, test_marks_of_others_take_no_place);
     tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 19);
