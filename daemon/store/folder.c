@@ -103,11 +103,15 @@ static int refuse_content(const char *path, const struct content *c, struct erro
     return refuse(err, REMEDY_EMPTY);
 }
 
-static int refuse_owner(const char *path, uid_t owner, uid_t uid, struct error *err)
+static int refuse_owner(const char *path, uid_t owner, uid_t uid, gid_t gid, struct error *err)
 {
     error_set(err, -EPERM, "the store's folder '%s' belongs to user %u, not to flamed's user %u",
               path, owner, uid);
-    return refuse(err, "name another with --store, or chown it");
+    error_remedy(err,
+                 "name another with --store, or give flamed this one with all its files: chown -R "
+                 "%u:%u '%s'",
+                 uid, gid, path);
+    return -EPERM;
 }
 
 /* Gives root's folder to @uid. First closes the folder to others and checks its content again, as
@@ -154,7 +158,7 @@ int store_folder_open(const char *path, uid_t uid, gid_t gid, int *ret_fd, struc
         return refuse_shared(path, err);
     if (st.st_uid != uid) {
         if (st.st_uid != 0 || geteuid() != 0)
-            return refuse_owner(path, st.st_uid, uid, err);
+            return refuse_owner(path, st.st_uid, uid, gid, err);
         r = hand_over(fd, path, &st, uid, gid, err);
     }
     if (r < 0)

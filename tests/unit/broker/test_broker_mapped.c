@@ -2,6 +2,8 @@
 /* broker: files requested by a mapping of them. */
 #include "broker_jvm.h"
 
+#include "supervisor/supervise_api.h"
+
 START_TEST(mapped_gives_what_is_mapped_to_execute)
 {
     struct error err = ERROR_NULL;
@@ -103,7 +105,7 @@ static bool can_write_as_nobody(int fd)
 
     if (pid == 0) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        if (setgid(64079) < 0 || setuid(64079) < 0)
+        if (setgid(SUPERVISE_FALLBACK_ID) < 0 || setuid(SUPERVISE_FALLBACK_ID) < 0)
             _exit(2);
         fd = open(path, O_RDWR | O_CLOEXEC);
         _exit(fd >= 0 && pwrite(fd, "\xcc", 1, 0) == 1 ? 0 : 1);

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FLAMED 64123u /* users that no machine has */
@@ -188,6 +189,39 @@ START_TEST(a_folder_of_another_user_is_refused)
 }
 END_TEST
 
+/* Runs @command in a shell. Returns its exit status. */
+static int shell(const char *command)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        execl("/bin/sh", "sh", "-c", command, NULL);
+        _exit(127);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* flamed's user has another id than before. */
+START_TEST(the_remedy_gives_a_store_to_another_user)
+{
+    struct error err = ERROR_NULL;
+    const char *command;
+
+    make_folder(OTHER, 0700);
+    make_file("flamed.db", OTHER, 0600);
+    make_file("flamed.db-wal", OTHER, 0600);
+    ck_assert_int_eq(open_it(&err), -EPERM);
+    command = strstr(err.remedy, "chown -R ");
+    ck_assert_msg(command && shell(command) == 0, "%s", err.remedy);
+    ck_assert_int_eq(open_it(&err), 0);
+    assert_ours();
+    ck_assert_uint_eq(look("flamed.db").st_uid, FLAMED);
+    ck_assert_uint_eq(look("flamed.db-wal").st_uid, FLAMED);
+}
+END_TEST
+
 START_TEST(a_link_is_not_followed)
 {
     struct error err = ERROR_NULL;
@@ -239,6 +273,7 @@ int main(void)
     tcase_add_loop_test(tc, what_others_have_in_it_keeps_a_folder_roots, 0, 5);
     tcase_add_loop_test(tc, shared_folders_are_refused_even_when_empty, 0, 6);
     tcase_add_test(tc, a_folder_of_another_user_is_refused);
+    tcase_add_test(tc, the_remedy_gives_a_store_to_another_user);
     tcase_add_test(tc, a_link_is_not_followed);
     tcase_add_test(tc, what_was_wider_is_narrowed);
     suite_add_tcase(s, tc);
