@@ -104,6 +104,8 @@ bool peers_look(struct peers *s, struct peer_connection *list, size_t n, enum pe
 /* Returns how many calls of peers_look() needed the kernel's iterator over all descriptors. Thread:
  * any. */
 uint64_t peers_slow_looks(const struct peers *s);
+/* Returns how many calls of peers_look() found holders of sockets without it. Thread: any. */
+uint64_t peers_fast_looks(const struct peers *s);
 
 /* Returns the quota key of a client at @address; @peer: what the kernel reports about the client.
  * All loopback addresses are one caller, since any local user can use any of them. Each IPv6 /64 is

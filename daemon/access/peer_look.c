@@ -13,7 +13,7 @@ struct look {
     struct peer_process *processes; /* [process_max] */
     int *fds;                       /* folders in /proc of `processes`; negative: none */
     size_t process_count, process_max;
-    bool slow; /* holders were found by the kernel's iterator */
+    bool slow, fast; /* holders were found by the iterator of the kernel, by the fast walk */
 };
 
 static struct look *look_free(struct look *l)
@@ -137,6 +137,7 @@ static int ask_some_holders(struct peers *s, size_t n, struct look *l, bool afte
         if (r == 0)
             *(after ? &f->held_after : &f->held_before) = l->held[i];
         l->slow = l->slow || (r == 0 && l->held[i].slow);
+        l->fast = l->fast || (r == 0 && !l->held[i].slow);
         f->blind = f->blind || r == -EOPNOTSUPP;
     }
     return r;
@@ -230,6 +231,7 @@ static int look_at(struct peers *s, struct peer_connection *list, size_t n, stru
     read_processes(s, n, l);
     r = ask_holders(s, n, l, /* after= */ true);
     s->slow_looks += l->slow;
+    s->fast_looks += r == 0 && l->fast && !l->slow;
     see_who_stays(s, l);
     ask_sockets(s, list, n, l, /* after= */ true);
     unpin(s, l);
@@ -239,6 +241,11 @@ static int look_at(struct peers *s, struct peer_connection *list, size_t n, stru
 uint64_t peers_slow_looks(const struct peers *s)
 {
     return s->slow_looks;
+}
+
+uint64_t peers_fast_looks(const struct peers *s)
+{
+    return s->fast_looks;
 }
 
 bool peers_look(struct peers *s, struct peer_connection *list, size_t n, enum peer_place *ret)

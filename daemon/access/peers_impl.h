@@ -60,7 +60,7 @@ struct peers {
     uint64_t capabilities;   /* bounding set of init; 0: unknown */
     peer_holders_fn holders; /* NULL: holders are unknown */
     void *holders_ctx;
-    atomic_uint_least64_t slow_looks; /* peers_slow_looks() */
+    atomic_uint_least64_t slow_looks, fast_looks; /* peers_slow_looks(), peers_fast_looks() */
 };
 
 /* ---- peer_tcp.c ---- */

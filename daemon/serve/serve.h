@@ -65,6 +65,7 @@ struct serve_stats {
     size_t connections_now, captures_now, streams_now;
     uint64_t looks, looks_late; /* searches for socket holders; incomplete ones */
     uint64_t looks_slow;        /* those by the kernel's iterator over all descriptors */
+    uint64_t looks_fast;        /* those that found all without it */
     uint64_t callers_untold;    /* requests answered with 503 because their caller was not
                                  * identified in time */
     size_t guests_now; /* connections of callers beyond their share, for health routes only */

@@ -121,6 +121,10 @@ void stats_write(const struct answer_counts *c, const struct serve_stats *s, str
               "Searches by the kernel's iterator over all descriptors, which takes ten times as "
               "long.",
               s->looks_slow);
+    write_one(out, "flamed_http_caller_looks_fast_total", "counter",
+              "Searches for processes that needed only the broker's walk over the tables of "
+              "descriptors.",
+              s->looks_fast);
     write_one(out, "flamed_http_caller_unknown_total", "counter",
               "Requests answered with 503 because their caller was not known in time.",
               s->callers_untold);

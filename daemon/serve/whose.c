@@ -207,6 +207,7 @@ static uint64_t look(struct serve *s)
     s->stats.looks++;
     s->stats.looks_late += late;
     s->stats.looks_slow = peers_slow_looks(s->opts.peers);
+    s->stats.looks_fast = peers_fast_looks(s->opts.peers);
     go_on(s, list, n);
     return asked ? MIN(took_ns * WHOSE_PAUSE_SHARE, (uint64_t)WHOSE_PAUSE_NS) : 0;
 }

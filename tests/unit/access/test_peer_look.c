@@ -260,14 +260,20 @@ static int ask_holders_slowly(void *cookie, const uint64_t *keys, size_t n, uint
     return r;
 }
 
-START_TEST(slow_looks_are_counted)
+START_TEST(slow_and_fast_looks_are_counted)
 {
     begin(KIND_HOST, KIND_HOST);
     ck_assert_int_eq(look(), PEER_HOST);
     ck_assert_uint_eq(peers_slow_looks(&world.peers), 0);
+    ck_assert_uint_eq(peers_fast_looks(&world.peers), LOOKS); /* each is of two walks */
     world.peers.holders = ask_holders_slowly;
     ck_assert_int_eq(look(), PEER_HOST);
-    ck_assert_uint_eq(peers_slow_looks(&world.peers), LOOKS); /* each is of two walks */
+    ck_assert_uint_eq(peers_slow_looks(&world.peers), LOOKS);
+    ck_assert_uint_eq(peers_fast_looks(&world.peers), LOOKS);
+    world.peers.holders = cannot_ask_holders; /* neither slow nor fast */
+    ck_assert_int_eq(look(), PEER_FOREIGN);
+    ck_assert_uint_eq(peers_slow_looks(&world.peers), LOOKS);
+    ck_assert_uint_eq(peers_fast_looks(&world.peers), LOOKS);
 }
 END_TEST
 
@@ -324,7 +330,7 @@ int main(void)
     tcase_add_test(tc, bounds_of_the_opener_count);
     tcase_add_test(tc, all_users_of_all_holders_count);
     tcase_add_test(tc, without_a_walk_all_are_foreign);
-    tcase_add_test(tc, slow_looks_are_counted);
+    tcase_add_test(tc, slow_and_fast_looks_are_counted);
     tcase_add_test(tc, who_held_it_before_counts);
     tcase_add_test(tc, the_host_stays_the_host);
     suite_add_tcase(suite, tc);
