@@ -22,6 +22,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define BLOCK (WORDS * WORD) /* descriptors of these words */
 #define BLOCKS 256           /* of a table; above, the run ends without result */
 #define STEPS 256            /* squared: threads and processes of a run */
+#define CLOCK_EACH 256       /* descriptors between two readings of the clock */
 #define PARENTS 64           /* of the broker */
 #define NO_FILE ~0ULL        /* no pointer */
 #define NOTED 256            /* remembered files; a power of two */
@@ -63,7 +64,8 @@ static __always_inline void keep_order(void)
 __u64 socket_ops;             /* struct file_operations * of all sockets' files; 0: unknown yet */
 __u64 files[HOLDERS_SOCKETS]; /* struct file * of each socket; NO_FILE: not found yet, or none */
 __u64 filter;                 /* bit set of filter_bit() of files */
-__u64 unfound;                /* bit set of key_bit() of sockets without a file yet */
+__u64 keys[HOLDERS_SOCKETS];  /* of sockets without a file yet; 0: none */
+__u64 unfound;                /* bit set of key_bit() of keys */
 
 /* Files of sockets of earlier runs. Each is checked again before it counts. */
 struct {
@@ -108,12 +110,15 @@ static __always_inline void begin_search(void)
         __u64 key = run.sockets[i].key, file = noted[key & (NOTED - 1)].file;
 
         files[i] = NO_FILE;
+        keys[i] = 0;
         if (!key)
             continue;
-        if (noted[key & (NOTED - 1)].key == key && is_file_of(file, key))
+        if (noted[key & (NOTED - 1)].key == key && is_file_of(file, key)) {
             search(i, file);
-        else
+        } else {
+            keys[i] = key;
             unfound |= key_bit(key);
+        }
     }
 }
 
@@ -136,7 +141,15 @@ struct {
     __u64 table, owner;   /* the last one that was looked at of this process, and its thread */
     __u64 kernels;        /* the one of the kernel's own threads, which is never freed */
     __u32 ended;          /* 1: no step is to follow */
+    __u32 looked_at;      /* descriptors since the clock was last read for them */
 } walk;
+
+/* Ends the run if its time is over. */
+static __always_inline void read_clock(void)
+{
+    if (bpf_ktime_get_ns() > run.end_ns)
+        walk.ended = 1;
+}
 
 /* ---- one table ---- */
 
@@ -160,43 +173,74 @@ __noinline int compare(__u64 file)
     return 0;
 }
 
-/* Learns socket_ops from @file if it is that of a socket. */
+/* Learns socket_ops from @file if it is that of a socket. It may be closed during that, and its
+ * memory become another file. */
 static __always_inline void learn(__u64 file)
 {
+    __u64 ops = READ(file, struct file, f_op);
     struct file *f = (struct file *)file;
-    struct socket *socket = BPF_CORE_READ(f, private_data);
+    struct socket *socket;
 
-    if (BPF_CORE_READ(f, f_inode, i_sb, s_magic) == SOCKFS_MAGIC &&
-        (__u64)BPF_CORE_READ(socket, file) == file)
-        socket_ops = (__u64)BPF_CORE_READ(f, f_op);
+    keep_order();
+    socket = BPF_CORE_READ(f, private_data);
+    if (BPF_CORE_READ(f, f_inode, i_sb, s_magic) != SOCKFS_MAGIC ||
+        (__u64)BPF_CORE_READ(socket, file) != file)
+        return;
+    keep_order();
+    if (READ(file, struct file, f_op) == ops)
+        socket_ops = ops;
+}
+
+/* Returns the key of the socket of @file, which may be closed; 0: none. It is that of key_of() if
+ * is_file_of() is true. */
+static __always_inline __u64 key_in(__u64 file)
+{
+    __u64 sk = READ(READ(file, struct file, private_data), struct socket, sk);
+
+    if (bpf_core_type_exists(struct mptcp_sock) &&
+        (READ(sk, struct sock, sk_protocol) & 0xffff) == IPPROTO_MPTCP)
+        return BPF_CORE_READ((struct mptcp_sock *)sk, first, __sk_common.skc_cookie.counter);
+    return READ(sk, struct sock, __sk_common.skc_cookie);
+}
+
+/* Returns true if @key is one of keys. */
+static __always_inline int is_sought(__u64 key)
+{
+    for (__u32 i = 0; i < HOLDERS_SOCKETS; i++) {
+        if (keys[i] == key)
+            return 1;
+    }
+    return 0;
+}
+
+/* Notes @file, that of the sockets with the key @key. */
+static __always_inline void take_file(__u64 file, __u64 key)
+{
+    unfound = 0;
+    for (__u32 i = 0; i < HOLDERS_SOCKETS; i++) {
+        if (keys[i] == key) {
+            keys[i] = 0;
+            search(i, file);
+        } else if (keys[i]) {
+            unfound |= key_bit(keys[i]);
+        }
+    }
+    noted[key & (NOTED - 1)].key = key;
+    noted[key & (NOTED - 1)].file = file;
 }
 
 /* Notes @file if it is that of a socket without a file yet. */
 __noinline int look_at_file(__u64 file)
 {
-    __u64 sk, key;
+    __u64 key;
 
     if (!socket_ops)
         learn(file);
     if (READ(file, struct file, f_op) != socket_ops)
         return 0;
-    sk = READ(READ(file, struct file, private_data), struct socket, sk);
-    key = READ(sk, struct sock, __sk_common.skc_cookie);
-    if (!(unfound & key_bit(key)) && (READ(sk, struct sock, sk_protocol) & 0xffff) != IPPROTO_MPTCP)
-        return 0;
-    unfound = 0;
-    for (__u32 i = 0; i < HOLDERS_SOCKETS; i++) {
-        key = run.sockets[i].key;
-        if (!key || files[i] != NO_FILE)
-            continue;
-        if (!is_file_of(file, key)) {
-            unfound |= key_bit(key);
-            continue;
-        }
-        search(i, file);
-        noted[key & (NOTED - 1)].key = key;
-        noted[key & (NOTED - 1)].file = file;
-    }
+    key = key_in(file);
+    if (key && unfound & key_bit(key) && is_sought(key) && is_file_of(file, key))
+        take_file(file, key);
     return 0;
 }
 
@@ -206,6 +250,13 @@ __noinline int look_at_word(__u32 at, __u32 first)
     __u64 open = look.words[at & (WORDS - 1)];
     __u32 n = open >> 32 ? 64 : open >> 16 ? 32 : open >> 8 ? 16 : 8;
 
+    walk.looked_at += n;
+    if (walk.looked_at >= CLOCK_EACH) {
+        walk.looked_at = 0;
+        read_clock();
+    }
+    if (walk.ended)
+        return 0;
     if (bpf_probe_read_kernel(look.pointers, n * sizeof(__u64),
                               (void *)(look.fds + first * sizeof(__u64)))) {
         look.failed = 1;
@@ -256,14 +307,14 @@ __noinline int look_at_table(__u64 table)
     if (look.size > BLOCKS * BLOCK)
         return 0;
     for (__u32 i = 0; i < BLOCKS && i * BLOCK < look.size; i++) {
-        if (i && bpf_ktime_get_ns() > run.end_ns) {
-            walk.ended = 1;
+        if (i)
+            read_clock(); /* the block may have no descriptors */
+        if (walk.ended)
             return 0;
-        }
         look_at_block(i * BLOCK);
     }
     keep_order();
-    return !look.failed && READ(table, struct files_struct, fdt) == now &&
+    return !walk.ended && !look.failed && READ(table, struct files_struct, fdt) == now &&
            READ(look.task, struct task_struct, files) == table && !look.failed;
 }
 
@@ -336,8 +387,7 @@ __noinline int step(void)
 /* Does up to STEPS steps, in time. */
 __noinline int some_steps(void)
 {
-    if (bpf_ktime_get_ns() > run.end_ns)
-        walk.ended = 1;
+    read_clock();
     for (int i = 0; i < STEPS && !walk.ended; i++)
         step();
     return 0;
@@ -364,7 +414,7 @@ int walk_tables(void *ctx)
 {
     run.whole = 0;
     walk.first = walk.process = first_task();
-    walk.head = walk.next = walk.ended = look.failed = 0;
+    walk.head = walk.next = walk.ended = walk.looked_at = look.failed = 0;
     walk.kernels = READ(walk.first, struct task_struct, files);
     if (!walk.first)
         return 0;
