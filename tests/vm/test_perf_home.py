@@ -3,6 +3,7 @@
 reason."""
 import os
 import platform
+import re
 import sys
 import unittest
 
@@ -57,6 +58,19 @@ class PerfHome(unittest.TestCase):
         self.assertEqual(len(told), 1, answer)
         self.assert_told(told[0]["detail"])
         self.assert_told(self.daemon.log())
+
+    def test_who_asks(self):
+        """Linux 5.10 has the fast walk over descriptor tables. Lockdown forbids it."""
+        def fast() -> bool:
+            self.daemon.get("/metrics") # over TCP
+            text = self.daemon.get("/metrics", unix=True).text
+            counted = dict(re.findall(r"^flamed_http_caller_(\w+)_total (\d+)$", text, re.M))
+            print(counted)
+            return int(counted["looks_fast"]) > 0
+
+        if os.environ.get("FLAMED_OLD_KERNEL") or (os.path.exists(LOCKDOWN) and "[confidentiality]" in proc.read(LOCKDOWN)):
+            self.skipTest("no fast walk here")
+        proc.wait_until(fast, SLOW, "a fast look")
 
     def test_a_jvm(self):
         """The first captures may come before the rules of native code are read."""
