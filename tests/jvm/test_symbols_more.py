@@ -15,7 +15,7 @@ class More(test_symbols.Base):
     def test_perfmap(self):
         profile = self.daemon.profile(pid=self.start(17).pid, seconds=0.5, symbols="perfmap")
         self.source(profile, "memory")
-        self.assertTrue(any("named" in w for w in profile.warnings), profile.warnings)
+        self.assertTrue(any("of a given name" in w for w in profile.warnings), profile.warnings)
         j = self.start(25, "-XX:-EnableDynamicAgentLoading")
         profile = self.daemon.profile(pid=j.pid, seconds=2, symbols="perfmap")
         self.agree(self.source(profile, "perfmap"))
