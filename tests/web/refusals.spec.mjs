@@ -17,6 +17,12 @@ const later = (page, ms) => page.evaluate((more) => {
     document.dispatchEvent(new Event("visibilitychange"));
 }, ms);
 
+// Waits until what was answered before is drawn, if the page takes it.
+const drawnAfter = (page) => page.evaluate(async () => {
+    await (await fetch("readyz")).text();
+    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+});
+
 describe("refusals", { concurrency: 4 }, () => {
     nodeTest("the list keeps what has ended and what is wrong while flamed refuses to say it, and says so", async ({ server, open }) => {
         server.addEnded({ pid: 3003, ago: 600 });
@@ -40,11 +46,9 @@ describe("refusals", { concurrency: 4 }, () => {
         await refuse(page, /api\/v1\/signals/);
         await later(page, 0);
         await page.locator(".signal-line", { hasText: "What is wrong is not known: flamed is busy" }).waitFor();
-        const drawn = page.waitForResponse(/profile\?pid=4242.*format=json/);
+        const before = await page.locator(".panel .facts").textContent(); // begins with its time
 
-        await later(page, 0);
-        await (await drawn).finished();
-        await page.waitForTimeout(100); // it is drawn
+        await page.waitForFunction((text) => document.querySelector(".panel .facts").textContent !== text, before);
         assert.match(await textOf(page, ".signal-line"), /is not known/);
         await close(page);
     });
@@ -62,18 +66,15 @@ describe("refusals", { concurrency: 4 }, () => {
         await close(page);
     });
 
-    nodeTest("what went wrong with a press stays in sight while a JVM's facts are renewed", async ({ open }) => {
+    nodeTest("what went wrong with a press stays in sight while a JVM's facts are renewed", async ({ server, open }) => {
         const page = await open(`#/jvm/${ORDERS}`, { allow: /503/ });
 
         await graphShown(page);
         await refuse(page, /openapi\.json/);
         await page.getByRole("button", { name: "Download" }).click();
         await page.locator(".banner", { hasText: "flamed is busy" }).waitFor();
-        const renewed = page.waitForResponse(/api\/v1\/jvms\/4242$/);
-
-        await later(page, 0);
-        await (await renewed).finished();
-        await page.waitForTimeout(100); // it is shown
+        server.jvms.find(({ pid }) => pid === ORDERS).threads = 43;
+        await page.locator(".jvm-facts", { hasText: /43.threads/ }).waitFor();
         assert.match(await textOf(page, ".banner"), /flamed is busy/);
         await close(page);
     });
@@ -106,7 +107,7 @@ describe("refusals", { concurrency: 4 }, () => {
         await server.asked(/profile\?format=json&threads=1/);
         await graphShown(page);
         release();
-        await page.waitForTimeout(300);
+        await drawnAfter(page);
         assert.equal(await samples(), before);
         await close(page);
     });
@@ -129,7 +130,7 @@ describe("refusals", { concurrency: 4 }, () => {
         await page.keyboard.press("l");
         await graphShown(page);
         release();
-        await page.waitForTimeout(300);
+        await drawnAfter(page);
         assert.match((await textOf(page, ".panel .facts")).replaceAll("\u00a0", " "), new RegExp(facts));
         await close(page);
     });
@@ -227,7 +228,15 @@ describe("refusals", { concurrency: 4 }, () => {
         await more.waitFor();
         await refuse(page, /captures\?.*cursor=/);
         await more.click();
-        await page.locator(".blank", { hasText: "flamed is busy" }).waitFor();
+        const problem = page.locator(".blank", { hasText: "flamed is busy" });
+
+        await problem.waitFor();
+        const renewed = page.waitForResponse(/captures\?limit/);
+
+        await later(page, 0);
+        await renewed;
+        await drawnAfter(page);
+        assert.ok(await problem.isVisible());
         await page.unroute(/captures\?.*cursor=/);
         await more.dblclick();
         await page.locator(".captures tbody tr").nth(110).waitFor();

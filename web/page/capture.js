@@ -53,7 +53,8 @@ export class CaptureList {
             element("thead", {}, element("tr", {}, ...CAPTURE_COLUMNS.map(([id, label, num]) => element("th", {
                     scope: "col", class: `col-${id}${num ? " num" : ""}`,
                 }, label || element("span", { class: "offscreen" }, "What can be done"))))), this.body);
-        this.root = element("div", { class: "scroll", tabindex: "-1" }, this.table, this.blank, this.more);
+        this.problem = element("div"); // of what was pressed last
+        this.root = element("div", { class: "scroll", tabindex: "-1" }, this.problem, this.table, this.blank, this.more);
     }
 
     start() {
@@ -82,6 +83,7 @@ export class CaptureList {
 
     async loadMore() {
         this.more.disabled = true; // a second press would add the same ones again
+        this.problem.replaceChildren();
         try {
             const { captures, next } = await getJson("api/v1/captures", { ...this.query, limit: PAGE, cursor: this.next });
 
@@ -89,7 +91,7 @@ export class CaptureList {
             this.next = next;
             this.fill([...this.captures, ...captures]);
         } catch (error) {
-            this.blank.replaceChildren(errorState(error));
+            this.problem.replaceChildren(errorState(error));
         } finally {
             this.more.disabled = false;
         }
@@ -167,10 +169,11 @@ export class CaptureList {
     }
 
     async halt(id) {
+        this.problem.replaceChildren();
         try {
             await postJson(`api/v1/captures/${id}/stop`);
         } catch (error) {
-            this.blank.replaceChildren(errorState(error));
+            this.problem.replaceChildren(errorState(error));
         }
     }
 
@@ -182,10 +185,11 @@ export class CaptureList {
             control.setAttribute("aria-label", control.getAttribute("aria-label").replace("Remove", "Really remove"));
             return;
         }
+        this.problem.replaceChildren();
         try {
             await deleteAt("api/v1/captures/" + id);
         } catch (error) {
-            this.blank.replaceChildren(errorState(error));
+            this.problem.replaceChildren(errorState(error));
             return;
         }
         this.fill(this.captures.filter((c) => c.id !== id));

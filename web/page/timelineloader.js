@@ -72,6 +72,7 @@ export class TimelineLoader {
     }
 
     async load(signal) {
+        this.fit(); // what is wanted lies further back with each turn
         try {
             const json = await getJson("api/v1/timeline", { ...this.target, ...this.range(), buckets: TIMELINE_BUCKETS, by: "category" }, signal);
 
