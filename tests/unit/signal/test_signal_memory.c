@@ -441,8 +441,6 @@ static void add_heap(struct watched *w, struct making *m, double heap, bool coll
 
 #define COLLECTED_EVERY_S 90 /* a small service fills its young generation as rarely */
 
-/* A leak from the start, with few young collections, and none of the old generation. Ten minutes
- * of it suffice. */
 /* A pause is counted when it begins, and its time when it ends. */
 START_TEST(a_pause_longer_than_the_window)
 {
@@ -473,6 +471,8 @@ START_TEST(a_pause_longer_than_the_window)
 }
 END_TEST
 
+/* A leak from the start, with few young collections, and none of the old generation. Ten minutes
+ * of it suffice. */
 START_TEST(few_collections_show_a_leak)
 {
     const struct signal_state *state;
