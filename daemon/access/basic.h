@@ -17,7 +17,7 @@ struct basic {
 };
 
 /* Returns whether @header has the scheme @name, "basic" or "bearer", in any case. If so, *ret_rest
- * is the text after the scheme. */
+ * is the text after the scheme. Empty: a client that has no credential, though it meant to. */
 bool authorization_is(struct span header, const char *name, struct span *ret_rest);
 /* Decodes the text after "Basic": base64 of NAME:PASSWORD. Returns false if the text is malformed
  * or too long; then *ret is untouched. */

@@ -46,7 +46,9 @@ START_TEST(knows_the_scheme)
     ck_assert(span_eq_str(rest, "abc"));
     ck_assert(authorization_is(span_of("BEARER x"), "bearer", &rest));
     ck_assert(!authorization_is(span_of("Bearerx y"), "bearer", &rest));
-    ck_assert(!authorization_is(span_of("Basic"), "basic", &rest));
+    ck_assert(!authorization_is(span_of("Basi"), "basic", &rest));
+    ck_assert(authorization_is(span_of("Bearer "), "bearer", &rest)); /* curl with an empty token */
+    ck_assert_uint_eq(rest.n, 0);
     ck_assert(!authorization_is(SPAN_NULL, "basic", &rest));
 }
 END_TEST
