@@ -419,7 +419,7 @@ class Access(unittest.TestCase):
         self.assertNotEqual(second["id"], page["captures"][0]["id"])
         running = [caller.ask(self.tcp + "/api/v1/captures", uid=ALICE, method="POST", body='{"seconds": 60}').json()["id"] for _ in range(2)]
         page = caller.ask(self.tcp + "/api/v1/captures?limit=1", uid=ALICE).json()
-        self.assertRegex(page["next"], r"^running-\d{19}$")
+        self.assertRegex(page["next"], rf"^\d{{19}}\.{page['captures'][0]['id']}$")
         second = caller.ask(f"{self.tcp}/api/v1/captures?limit=1&cursor={page['next']}", uid=ALICE).json()["captures"][0]
         self.assertEqual([page["captures"][0]["id"], second["id"]], running[::-1])
         for ident in running:

@@ -92,6 +92,7 @@ class Said(WithClasses):
         asked = self.daemon.get("/api/v1/timeline", pid=jvm.pid, **{"from": "-600s"})
         self.assertIn("later than what was asked for: flamed began to record then", "".join(asked.json()["warnings"]))
         time.sleep(max(0, 5 - (time.monotonic() - self.began)))
+        proc.wait_until(lambda: self.daemon.get("/profile", **{"from": "-2s"}).status == 200, 30, "something ran in the last 2 s")
         self.said("than what was asked for", times=0, **{"from": "-2s"})
         self.assertNotIn("than what was asked for", "".join(self.daemon.get("/api/v1/timeline", **{"from": "-2s"}).json()["warnings"]))
         self.said(" few: by chance", pid=jvm.pid, seconds=2, hz=999)

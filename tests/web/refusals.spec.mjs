@@ -171,6 +171,9 @@ describe("refusals", { concurrency: 4 }, () => {
         await page.keyboard.press("x");
         await page.locator(".question input:disabled").first().waitFor({ state: "attached" });
         assert.ok(!await page.locator(".form-problem").isVisible());
+        const names = await page.getByLabel("Together with").locator("option").evaluateAll((list) => list.map((one) => one.value));
+
+        assert.equal(new Set(names).size, names.length); // each once
         await close(page);
     });
 

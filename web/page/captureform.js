@@ -51,11 +51,16 @@ export class CaptureForm {
 
     // What a profile can be taken of on this machine. Until that is known, each question can be asked.
     async askEvents() {
+        if (this.events || this.isAsking)
+            return;
+        this.isAsking = true;
         try {
             this.fillEvents((await getJson("api/v1/events", { pid: this.target.pid })).events);
             this.sayProblem("");
         } catch (error) {
             this.sayProblem(`What can be asked here is not known: ${error.message}`);
+        } finally {
+            this.isAsking = false;
         }
     }
 
@@ -112,8 +117,7 @@ export class CaptureForm {
 
     // Where a hand goes on. On a phone the focus of a number opens a keyboard over what is asked, and over Start.
     begin() {
-        if (!this.events)
-            this.askEvents();
+        this.askEvents();
         const chosen = this.tiles.find(({ input }) => input.checked), isPhone = isNarrow();
 
         if (isPhone)
