@@ -145,7 +145,8 @@ class Services(unittest.TestCase):
         self.assertTrue(earliest < datetime.datetime.fromisoformat(mark["time"].replace("Z", "+00:00")).timestamp() < latest, (mark, started))
         sides = {"service": name, "a": "/".join(times[1:3]), "b": "/".join(times[3:5]), "event": "cpu", "names": "merged"}
         answer = self.daemon.get("/api/v1/diff", **sides, format="collapsed")
-        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(answer.status, 200, f"{answer}\n{sides}\n{service}\n" + self.daemon.get(
+            "/profile", service=name, format="flat", **{"from": "-600s"}).text[:2000])
         lines = [line.rsplit(" ", 2) for line in answer.text.splitlines()]
         whole = sum(float(after) for _, _, after in lines)
         alone = {stack for stack, *weights in lines if min(map(float, weights)) == 0 and max(map(float, weights)) > 0.05 * whole}
