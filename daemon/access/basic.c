@@ -17,8 +17,7 @@ bool authorization_is(struct span header, const char *name, struct span *ret_res
     size_t n = strlen(name);
 
     header = span_trim(header);
-    if (header.n < n || strncasecmp(header.p, name, n) != 0 ||
-        (header.n > n && header.p[n] != ' '))
+    if (header.n < n || strncasecmp(header.p, name, n) != 0 || (header.n > n && header.p[n] != ' '))
         return false;
     *ret_rest = span_trim(span_from(header, n));
     return true;
