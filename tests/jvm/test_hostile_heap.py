@@ -15,8 +15,8 @@ OWN = "c" * 32 # the trace of Scribbles.java
 SAMPLES, ROUNDS = 300, 40
 NAME_CHARACTERS_MAX = 130 # 128 bytes, in brackets
 OPERATIONS_MAX = 1003 # 1,000, and those of samples without a name
-# No collector follows the false references.
-HOSTILE = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UseEpsilonGC", "-Xlog:disable", "-Xmx200m")
+# No collector follows the false references, and no profile for C2 keeps the class of an object that has a false one.
+HOSTILE = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UseEpsilonGC", "-XX:TieredStopAtLevel=1", "-Xlog:disable", "-Xmx200m")
 
 
 def as_user(uid: int) -> list[str]:
