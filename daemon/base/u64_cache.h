@@ -24,11 +24,14 @@ void u64_cache_clear(struct u64_cache *c); /* empties the cache but keeps its me
  * all other entries. */
 bool u64_cache_put(struct u64_cache *c, uint64_t key, uint32_t value);
 
-/* Returns the slot of @key, or the free slot where @key belongs. The highest bits of the product
- * depend on all bits of @key. */
+/* Returns the slot of @key, or the free slot where @key belongs. After one multiplication, keys
+ * with equal distances would have slots with equal distances, which may be small: hence two. */
 static inline uint32_t u64_cache_slot(const struct u64_cache *c, uint64_t key)
 {
-    return (uint32_t)(key * c->factor >> (64 - __builtin_ctz(c->cap)));
+    uint64_t mixed = (key ^ key >> 32) * c->factor;
+
+    mixed = (mixed ^ mixed >> 32) * c->factor;
+    return (uint32_t)(mixed >> (64 - __builtin_ctz(c->cap)));
 }
 
 /* Gets the value of @key. Returns false if there is none. */
