@@ -38,11 +38,11 @@ static struct {
     uint32_t in_window;       /* events in the window */
     struct live *live;        /* NULL: objects are not followed */
     uint32_t live_no;         /* number of that table; changes when the table is removed */
+    /* By a hash of the thread. They stay when a session ends, as the JVM's draws do. */
     struct {
         uint32_t thread; /* key */
         uint32_t interval;
-    } drawn[DRAWN_THREADS]; /* by a hash of the thread; stays when a session ends, as the draws do
-                             */
+    } drawn[DRAWN_THREADS];
 } sampling;
 
 /* The function that is probed: one instruction that the kernel can emulate, and a return. On x86-64

@@ -292,8 +292,7 @@ static const struct operation_counter {
 } OPERATION_COUNTERS[] = {
     { "flamed_jvm_operation_cpu_seconds_total",
       "CPU time of a JVM by the operation of its requests, estimated from the always-on samples, "
-      "up "
-      "to 10 s late.",
+      "up to 10 s late.",
       RECORDED_CPU_NS, 1e9 },
     { "flamed_jvm_operation_wait_seconds_total",
       "Time that threads of a JVM were blocked within requests, by operation, estimated from the "
