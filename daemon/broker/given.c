@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "privileged/memfd.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -25,16 +26,6 @@ static bool is_made(int fd, uint64_t *ret_bytes)
         return false;
     *ret_bytes = (uint64_t)st.st_blocks * BLOCK_BYTES;
     return true;
-}
-
-/* Opens @fd once more. A lease counts opens of a file, but not the descriptor that made it. */
-static int open_to_read(int fd)
-{
-    char path[32];
-
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
 }
 
 void given_forget_closed(struct given *g)
@@ -65,8 +56,8 @@ static int take_one(struct given *g, int *fd, uint64_t bytes, struct error *err)
         return -EDQUOT;
     }
     signal(SIGIO, SIG_IGN); /* of broken leases, which are held only for a moment */
-    own = open_to_read(*fd);
-    theirs = own < 0 ? own : open_to_read(*fd);
+    own = memfd_open_again(*fd, O_RDONLY);
+    theirs = own < 0 ? own : memfd_open_again(*fd, O_RDONLY);
     if (theirs < 0)
         return error_code(err, theirs, "cannot open a file in memory once more");
     close_fd(*fd);

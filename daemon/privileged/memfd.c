@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,6 +22,15 @@ int memfd_open(const char *name, enum memfd_use use)
 
     if (fd < 0 && errno == EINVAL) /* EINVAL: the kernel is older than Linux 6.3 */
         fd = memfd_create(name, flags);
+    return fd < 0 ? -errno : fd;
+}
+
+int memfd_open_again(int fd, int flags)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    fd = open(path, flags | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 

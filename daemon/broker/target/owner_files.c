@@ -59,17 +59,6 @@ static struct owner *find_owner(struct owner_files **files, uint64_t owner)
     return found;
 }
 
-/* Opens @fd once more, because a lease counts opens of a file, not the descriptor of
- * memfd_create(). */
-static int open_again(int fd)
-{
-    char path[32];
-
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
 static int make_file(const struct stream_header *h, int *ret_fd, struct error *err)
 {
     _cleanup_close_ int made = memfd_open("flamed-stream", MEMFD_DATA), fd = -1;
@@ -83,7 +72,7 @@ static int make_file(const struct stream_header *h, int *ret_fd, struct error *e
     if (r == 0 && fcntl(made, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
         r = -errno;
     if (r == 0) {
-        fd = open_again(made);
+        fd = memfd_open_again(made, O_RDWR);
         r = fd < 0 ? fd : 0;
     }
     if (r < 0)
@@ -167,7 +156,7 @@ int owner_files_take(struct owner_files **files, uint64_t owner, const struct st
     if (r < 0)
         return r == -EDQUOT ? refuse(o, err) : r;
     o->whole[o->last] = false;
-    r = open_again(o->fd[o->last]);
+    r = memfd_open_again(o->fd[o->last], O_RDWR);
     if (r < 0)
         return error_code(err, r, "cannot open the JVM's memory file");
     *ret_fd = r;
