@@ -177,8 +177,42 @@ static bool params_has_event(const struct params *p, const char *name)
     return ANY_OF(i, p->capture.event_count, strcmp(p->capture.events[i].name, name) == 0);
 }
 
-/* Checks the parameters against each other. */
-static int params_check_together(const struct params *p, struct error *err)
+/* Returns whether state= has a meaning for samples of @event. */
+static bool event_has_states(const char *event)
+{
+    const struct event_info *info = events_find(event);
+
+    return !info || event_has_waits(info);
+}
+
+static int refuse_states(const char *event, struct error *err)
+{
+    error_remedy(err, "give event=wall or event=offcpu, or leave state out");
+    return error_parameter(err, "state", -EINVAL,
+                           "state chooses among threads that run and threads that wait, and "
+                           "event=%.60s does not sample threads that wait",
+                           event);
+}
+
+int params_check_states(const struct params *p, const struct profile *profile, struct error *err)
+{
+    if (!p->view.states ||
+        ANY_OF(i, profile->event_count, event_has_states(profile->events[i].name)))
+        return 0;
+    return refuse_states(profile->events[0].name, err);
+}
+
+/* Does so for the events of the request. If it names none, stored captures have their own. */
+static int check_states(const struct params *p, param_set allowed, struct error *err)
+{
+    if (!p->view.states || !(p->given & PARAM_BIT(PARAM_EVENT) || allowed & PARAMS_RANGE) ||
+        ANY_OF(i, p->capture.event_count, event_has_states(p->capture.events[i].name)))
+        return 0;
+    return refuse_states(p->events.names, err);
+}
+
+/* Checks the parameters against each other. @allowed: those that the route takes. */
+static int params_check_together(const struct params *p, param_set allowed, struct error *err)
 {
     if ((p->given & PARAM_BIT(PARAM_HZ)) && (p->given & PARAM_BIT(PARAM_INTERVAL)))
         return error_parameter(err, "interval", -EINVAL,
@@ -196,7 +230,7 @@ static int params_check_together(const struct params *p, struct error *err)
     if ((p->given & PARAM_BIT(PARAM_AT)) && p->range.from_ns > p->now_ns)
         return error_parameter(err, "at", -EINVAL, "at lies in the future: give a time before now");
     if ((p->given & PARAM_BIT(PARAM_TO)) && !(p->given & PARAM_BIT(PARAM_FROM)) &&
-        (p->given & PARAMS_SAMPLING))
+        (allowed & PARAMS_SAMPLING))
         return error_parameter(err, "to", -EINVAL,
                                "to alone says no range to read: give from too, such as from=-60s");
     if (p->range.from_ns >= p->range.to_ns)
@@ -218,7 +252,7 @@ static int params_check_together(const struct params *p, struct error *err)
     if (p->view.no_user && p->view.no_kernel)
         return error_parameter(err, "kernel", -EINVAL,
                                "user=0 with kernel=0 leaves nothing: set one of them to 1");
-    return 0;
+    return check_states(p, allowed, err);
 }
 
 /* Makes @name the only event of @p. */
@@ -268,7 +302,7 @@ int params_parse(const struct query *q, param_set allowed, struct params *ret, s
     }
     ret->view.total_said = ret->given & PARAM_BIT(PARAM_TOTAL);
     r = param_put_filter(ret, err) ?: param_set_periods(ret, err);
-    return r < 0 ? r : params_check_together(ret, err);
+    return r < 0 ? r : params_check_together(ret, allowed, err);
 }
 
 int params_set_event(struct params *p, const char *name)

@@ -48,9 +48,9 @@ __extension__ typedef unsigned __int128 param_set;
 #define PARAMS_PROFILE (PARAMS_CAPTURE | PARAMS_RANGE | PARAMS_RENDER)
 #define PARAMS_TOP                                                                                 \
     (PARAMS_TARGET | PARAMS_RANGE | PARAMS_VIEW | PARAM_BIT(PARAM_VIEW_BY) |                       \
-     PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_HZ) |                     \
-     PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS) | PARAM_BIT(PARAM_ONCE) |                  \
-     PARAM_BIT(PARAM_REFRESH))
+     PARAM_BIT(PARAM_THREADS) | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_SYMBOLS) |                \
+     PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS) |                    \
+     PARAM_BIT(PARAM_ONCE) | PARAM_BIT(PARAM_REFRESH))
 #define PARAMS_DIFF                                                                                \
     (PARAMS_TARGET | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_VIEW_BY) |             \
      PARAM_BIT(PARAM_THREADS) | PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) |                  \
@@ -152,6 +152,8 @@ int params_parse(const struct query *q, param_set allowed, struct params *ret, s
                  struct error *err);
 /* Makes @name the only event of @p, at its default interval. 0 or -EINVAL. */
 int params_set_event(struct params *p, const char *name);
+/* Refuses state= if no event of @profile has samples of threads that wait. 0 or -EINVAL. */
+int params_check_states(const struct params *p, const struct profile *profile, struct error *err);
 void params_deinit(struct params *p);
 /* Parses a process id of a path or a list: 1 to INT32_MAX. */
 bool params_parse_pid(struct span text, int32_t *ret);
