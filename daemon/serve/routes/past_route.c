@@ -30,8 +30,11 @@ int explain_nothing(struct request *req, int outcome, struct error *err)
     struct error reason = ERROR_NULL;
     int r = be->target_check(be->ctx, &req->params.capture.target, &reason);
 
-    if (r == 0)
+    if (r == 0) {
+        if (err->parameter && req->params.given & PARAM_BIT(PARAM_AT))
+            err->parameter = param_name(PARAM_AT); /* the backend knows ranges only */
         return outcome;
+    }
     *err = reason;
     return r;
 }

@@ -271,6 +271,19 @@ START_TEST(a_diff_is_text_for_a_terminal)
 }
 END_TEST
 
+START_TEST(a_time_without_samples_has_the_name_that_was_given)
+{
+    _cleanup_reply_ struct reply at, kept, from;
+
+    ask("GET", "/profile?pid=1000&at=1999-01-02T03:04", NULL, &at);
+    assert_problem(&at, 404, "at", "older than all data");
+    ask_body("POST", "/api/v1/captures", JSON, "{\"at\":\"1999-01-02T03:04\"}", &kept);
+    assert_problem(&kept, 404, "at", "older than all data");
+    ask("GET", "/profile?pid=1000&from=1999-01-02T03:04&to=1999-01-02T03:05", NULL, &from);
+    assert_problem(&from, 404, "from", "older than all data");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("serve_resources");
@@ -282,6 +295,7 @@ int main(void)
     tcase_add_test(served, a_capture_runs_on_without_seconds);
     tcase_add_test(served, a_body_has_a_limit);
     tcase_add_test(served, the_past_is_read_as_asked);
+    tcase_add_test(served, a_time_without_samples_has_the_name_that_was_given);
     tcase_add_test(served, a_diff_is_text_for_a_terminal);
     suite_add_tcase(s, served);
     return run_suite(s);
