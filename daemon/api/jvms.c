@@ -132,7 +132,10 @@ static int jvms_walk(struct jvms_args *a, const struct target_selector *t, struc
     discover_catch_up(a->api->engine.discover);
     a->target = target;
     discover_each(a->api->engine.discover, jvms_add, a);
-    return target_refuse_spent(target, err);
+    r = target_refuse_spent(target, err);
+    if (r == 0 && a->list && json_array_size(a->list) == 0 && !target_is_open(target))
+        r = target_check(target, a->api->engine.discover, a->api->engine.opts->proc_fd, err);
+    return r;
 }
 
 int facts_jvms(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
@@ -140,7 +143,7 @@ int facts_jvms(struct api *api, const struct document_query *q, json_t **ret, st
     struct jvms_args a = { .api = api, .list = json_array() };
     int r = a.list ? jvms_walk(&a, q->target, err) : -ENOMEM;
 
-    if (r < 0) {
+    if (r != 0) {
         json_decref(a.list);
         return r;
     }

@@ -117,7 +117,7 @@ class Targets(ContractCase):
     def test_the_same_words_on_every_route(self):
         w = self.world
         for path in ("/top?once=1&interval=300ms&", "/debug/pprof/profile?seconds=0.2&", "/api/v1/query?from=-5s&",
-                     "/api/v1/timeline?from=-5s&", "/api/v1/captures?"):
+                     "/api/v1/timeline?from=-5s&", "/api/v1/jvms?", "/api/v1/captures?"):
             for target in (f"pid={w.inside.pid}", f"container={w.ident[:12]}&nspid=1", f"pod={w.pod}", f"jvm={w.spin.main}"):
                 with self.subTest(path=path + target):
                     self.get(path + target)

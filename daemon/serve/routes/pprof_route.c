@@ -205,7 +205,13 @@ bool handle_pprof_event(struct request *req)
     struct error err = ERROR_NULL;
     struct params *p = &req->params;
     json_t *problem;
+    int r;
 
+    r = be->target_check(be->ctx, &p->capture.target, &err);
+    if (r != 0) {
+        answer_outcome(&req->answer, r, &err, 1);
+        return true;
+    }
     if (!(p->given & PARAM_BIT(PARAM_SECONDS)))
         return handle_pprof_empty(req);
     if (be->events_check(be->ctx, k->event, &err) != 0)

@@ -77,6 +77,8 @@ static const struct {
     { "/profile?pid=1000&seconds=0.1&state=running", 400, "state", "event=cpu does not sample" },
     { "/api/v1/query?from=-10s&state=blocked", 400, "state", "event=cpu" },
     { "/api/v1/captures/" FAKE_ID "/profile?state=blocked", 400, "state", "event=cpu" },
+    { "/debug/pprof/heap?pid=404", 404, "pid", "no process 404" },
+    { "/debug/pprof/block?pid=404", 404, "pid", "no process 404" },
     { "/profile?pid=409", 409, NULL, NULL },
     { "/profile?pid=429", 429, NULL, NULL },
     { "/profile?pid=503", 503, NULL, "BTF" },
