@@ -19,6 +19,8 @@
 #define NET_IDLE_TICK_MS 2000 /* without a client or a request */
 #define NET_EVENTS 32
 #define NET_ACCEPTS 64 /* connections from one listening socket per turn */
+#define HALF_CLOSE_NS                                                                              \
+    NSEC_PER_SEC /* a client of HTTP/1.0 that ends its sending side later has left */
 #define TOKEN_LISTEN UINT64_C(0xffffffff00000000)
 #define TOKEN_WAKE UINT64_MAX
 
@@ -169,21 +171,25 @@ void net_unwatch(struct serve *s, struct request *req)
     c->request = NULL;
 }
 
-/* Probes a half-closed TCP client: it may have left or still wait for its answer. A write shows
- * which, because a closed socket replies with a reset. HTTP/1.1 permits an interim response at any
- * time. Nothing else is written on this connection while its request is suspended. */
-static bool client_probe(struct serve *s, struct client *c)
+/* Returns whether a half-closed TCP client may still wait for its answer, and then watches it on. A
+ * write shows whether it has left, because a closed socket replies with a reset. HTTP/1.1 permits
+ * an interim response at any time. Nothing else is written on this connection while its request is
+ * suspended. HTTP/1.0 has no interim response: there, a client such as nc -N, which ends its
+ * sending side right after its request, is taken for one that waits. */
+static bool client_waits(struct serve *s, struct client *c)
 {
     static const char INTERIM[] = "HTTP/1.1 102 Processing\r\n\r\n";
     struct epoll_event ev = { .events = 0, .data.u64 = client_token(s, c) };
 
-    if (c->probed || c->speaks_tls || c->request->received.http_1_0 || c->request->stream.active)
+    if (c->probed || c->speaks_tls || c->request->stream.active)
         return false; /* an answer in progress permits no interim response; a TLS client that ends
                        * its sending side also stops reading */
     c->probed = true;
-    return send(c->fd, INTERIM, sizeof(INTERIM) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-               sizeof(INTERIM) - 1 &&
-           epoll_ctl(s->net.epoll_fd, EPOLL_CTL_MOD, c->fd, &ev) == 0;
+    if (c->request->received.http_1_0 ? clock_monotonic_ns() - c->since_ns >= HALF_CLOSE_NS
+                                      : send(c->fd, INTERIM, sizeof(INTERIM) - 1,
+                                             MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(INTERIM) - 1)
+        return false;
+    return epoll_ctl(s->net.epoll_fd, EPOLL_CTL_MOD, c->fd, &ev) == 0;
 }
 
 static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
@@ -196,7 +202,7 @@ static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
     LOCK_SCOPE(&s->lock);
     c = &s->clients[slot];
     if (c->used && c->watching && client_token(s, c) == token) {
-        if ((events & (EPOLLHUP | EPOLLERR)) || !client_probe(s, c)) {
+        if ((events & (EPOLLHUP | EPOLLERR)) || !client_waits(s, c)) {
             struct request *req = c->request;
 
             epoll_ctl(s->net.epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);

@@ -44,7 +44,9 @@ static const struct route ROUTES[] = {
       DOC("getProfile", "Sample for some seconds, then answer with the finished profile",
           "The profile.", "400 403 404 406 409 413 503",
           .text = "Without a target the whole node is sampled. A client that leaves ends its "
-                  "sampling. HEAD checks the request and its target and samples nothing. With "
+                  "sampling. By HTTP/1.0, a client that ends its sending side counts as one that "
+                  "left, except in the first second after its request. HEAD checks the request and "
+                  "its target and samples nothing. With "
                   "`from` nothing is sampled. The answer comes at once, from what the flight "
                   "recorder and the store hold of that time. `pid` is then the last process with "
                   "that pid, dead or alive. With `Accept: text/event-stream`: events `progress` "
@@ -147,7 +149,11 @@ static const struct route ROUTES[] = {
           BIT(CURSOR),
       .waits = true, .handle = handle_captures,
       DOC("listCaptures", "Captures that are kept, newest first", "One page of captures.",
-          "400 403 404 503", .schema = "Captures") },
+          "400 403 404 503",
+          .text = "The target filters the list, and captures outlive their processes: one that "
+                  "matches nothing gives an empty list. 404 is for an `nspid` that its container "
+                  "does not have.",
+          .schema = "Captures") },
     { "/api/v1/captures", METHOD_POST, ROLE_PROFILE, PARAMS_CAPTURE | PARAMS_RANGE | PARAMS_RENDER,
       .body = BODY_PARAMS, .waits = true, .handle = handle_capture_create, .audit = AUDIT_CAPTURE,
       DOC("createCapture",

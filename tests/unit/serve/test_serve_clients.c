@@ -58,6 +58,40 @@ START_TEST(a_client_that_only_stops_sending_gets_its_answer)
 }
 END_TEST
 
+START_TEST(a_client_of_http_1_0_that_only_stops_sending_gets_its_answer)
+{
+    static const char *const TARGETS[] = { "/", "/healthz", "/nothing", "/api/v1/jvms/1000",
+                                           "/profile?pid=1000&seconds=1.3&format=collapsed" };
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_reply_ struct reply r;
+    char head[128];
+
+    snprintf(head, sizeof(head), "GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n", TARGETS[_i]);
+    client_send(fd, head, strlen(head));
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    client_read(fd, /* head_only= */ false, &r);
+    ck_assert_uint_eq(r.status, _i == 2 ? 404 : 200);
+    ck_assert_uint_eq(fake_get(&fake, &fake.ended_drop), 0);
+}
+END_TEST
+
+/* It has no interim response that would show whether the client is there. */
+START_TEST(a_client_of_http_1_0_that_stops_sending_later_has_left)
+{
+    static const char HEAD[] =
+        "GET /profile?pid=1000&seconds=60 HTTP/1.0\r\nHost: localhost\r\n\r\n";
+    _cleanup_close_ int fd = client_connect_tcp(port);
+
+    client_send(fd, HEAD, strlen(HEAD));
+    ck_assert(fake_wait(&fake, &fake.started, 1, 10000));
+    usleep(1100000);
+    ck_assert_uint_eq(fake_get(&fake, &fake.ended_drop), 0);
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    ck_assert(fake_wait(&fake, &fake.ended_drop, 1, 10000));
+    ck_assert(client_closed(fd, 10000));
+}
+END_TEST
+
 START_TEST(requests_in_a_row_on_one_connection)
 {
     _cleanup_close_ int fd = client_connect_tcp(port);
@@ -308,6 +342,8 @@ int main(void)
     tcase_set_timeout(own, 60);
     tcase_add_loop_test(served, a_client_that_leaves_ends_its_sampling, 0, 8);
     tcase_add_loop_test(served, a_client_that_only_stops_sending_gets_its_answer, 0, 2);
+    tcase_add_loop_test(served, a_client_of_http_1_0_that_only_stops_sending_gets_its_answer, 0, 5);
+    tcase_add_test(served, a_client_of_http_1_0_that_stops_sending_later_has_left);
     tcase_add_test(served, requests_in_a_row_on_one_connection);
     tcase_add_test(served, slow_clients_hold_up_nobody);
     tcase_add_test(served, clients_that_read_nothing_hold_up_nobody);
