@@ -141,10 +141,14 @@ static int check_host(const struct origin_facts *f, struct error *err)
     error_remedy(err, "use http://localhost, http://127.0.0.1 or the Unix socket. From elsewhere, "
                       "forward a port: ssh -L 7979:localhost:7979. Behind a reverse proxy, put the "
                       "name into allowed_hosts of flamed.yaml");
-    if (!f->host.p)
+    if (!f->host.p) {
+        error_remedy(err,
+                     "send one, by HTTP/1.0 too, such as Host: localhost; the Unix socket needs "
+                     "none");
         return error_set(err, -EACCES,
-                         "the request has no Host header, so flamed cannot rule out that a foreign "
-                         "web page sent it");
+                         "the request has no Host header. By that header flamed recognises foreign "
+                         "web pages (DNS rebinding), and a proxy may have removed it");
+    }
     if (!split_authority(f->host, PORT_HTTP, &host, &port) ||
         (!host_is_ours(host, f->local_address) && !host_is_allowed(host, f)))
         return error_set(err, -EACCES,

@@ -211,6 +211,25 @@ bool request_admit(struct request *req)
     return admit(req, &h);
 }
 
+/* Answers a browser that looks for a new version of a service worker. flamed's page has none, so it
+ * is of another program, which listened at this port before. The answer takes its place and removes
+ * itself, and its pages become flamed's. */
+static void end_service_worker(struct request *req)
+{
+    static const char SCRIPT[] =
+        "addEventListener('install', () => skipWaiting());\n"
+        "addEventListener('activate', (event) => event.waitUntil((async () => {\n"
+        "    await registration.unregister();\n"
+        "    await fetch('/', { cache: 'reload', headers: { Accept: 'text/html' } });\n"
+        "    for (const page of await clients.matchAll({ type: 'window' }))\n"
+        "        await page.navigate('/' + new URL(page.url).hash);\n"
+        "})()));\n";
+
+    answer_fixed(&req->answer, "text/javascript", span_of(SCRIPT));
+    req->answer.policy = "default-src 'none'; connect-src 'self'";
+    answer_header(&req->answer, "Service-Worker-Allowed", "/");
+}
+
 bool request_check(struct request *req, const char *method)
 {
     struct error err = ERROR_NULL;
@@ -251,6 +270,10 @@ bool request_check(struct request *req, const char *method)
     r = origin_check(&h.access, &err);
     if (r < 0) {
         request_refuse(req, 403, &err);
+        return false;
+    }
+    if (h.is_worker) {
+        end_service_worker(req);
         return false;
     }
     return request_route(req, method) && quota_enter(req) && admit(req, &h);

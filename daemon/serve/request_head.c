@@ -68,6 +68,8 @@ static enum MHD_Result head_header(void *cookie, enum MHD_ValueKind kind, const 
         h->content_type = v;
     } else if (strcasecmp(name, "Expect") == 0) {
         h->expect = v;
+    } else if (strcasecmp(name, "Service-Worker") == 0) {
+        h->is_worker = true;
     } else if (strcasecmp(name, "MCP-Protocol-Version") == 0) {
         h->mcp_version.value = v;
         h->mcp_version.count++;

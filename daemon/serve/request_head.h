@@ -18,7 +18,8 @@ struct request_head {
     size_t authorization_count;
     size_t length_count, encoding_count; /* occurrences of Content-Length and Transfer-Encoding */
     bool malformed;                      /* some header is invalid */
-    size_t bytes;                        /* size of all headers */
+    bool is_worker; /* a browser asks for the script of a service worker (Service-Worker) */
+    size_t bytes;   /* size of all headers */
 };
 
 /* Reads the headers of @req from the HTTP library. */

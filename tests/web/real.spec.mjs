@@ -131,6 +131,17 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await page.getByText("root · sees everything").waitFor();
         assert.match(await page.title(), new RegExp(`flamed localhost:${own.port}$`));
         assert.deepEqual(seen, []);
+        await page.close();
+        for (const visit of ["the first one", "the next one"]) { // without a login: the worker ends itself, and its page goes
+            const again = await context.newPage();
+
+            if (visit === "the next one")
+                seen.length = 0;
+            await again.goto(`http://localhost:${own.port}/`);
+            await again.waitForFunction((title) => document.title.endsWith(title), `flamed localhost:${own.port}`);
+            await again.close();
+        }
+        assert.deepEqual(seen, []);
         await context.close();
         theft.closeAllConnections();
         theft.close();

@@ -148,8 +148,27 @@ START_TEST(health_alone_needs_no_host)
     client_send(fd, OLD[_i].request, strlen(OLD[_i].request));
     ck_assert(client_read(fd, false, &r));
     ck_assert_uint_eq(r.status, OLD[_i].status);
+    if (r.status == 403 && !strchr(OLD[_i].request, ':')) /* without any header */
+        ck_assert_ptr_nonnull(strstr(r.body.p, "by HTTP/1.0 too, such as Host: localhost"));
     ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
     close(fd);
+}
+END_TEST
+
+/* What another program left in a browser asks for a new version of itself, at any path. */
+START_TEST(a_service_worker_gets_one_that_ends_itself)
+{
+    static const char *const PATHS[] = { "/worker.js", "/profile?pid=1000&seconds=60", "/" };
+    _cleanup_reply_ struct reply r, foreign;
+
+    ask("GET", PATHS[_i], "Service-Worker: script\r\nSec-Fetch-Site: same-origin\r\n", &r);
+    ck_assert_uint_eq(r.status, 200);
+    ck_assert_str_eq(header(&r, "Content-Type"), "text/javascript");
+    ck_assert_str_eq(header(&r, "Service-Worker-Allowed"), "/");
+    ck_assert_ptr_nonnull(strstr(r.body.p, "registration.unregister()"));
+    ask("GET", PATHS[_i], "Service-Worker: script\r\nSec-Fetch-Site: cross-site\r\n", &foreign);
+    ck_assert_uint_eq(foreign.status, 403);
+    ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
 }
 END_TEST
 
@@ -260,6 +279,7 @@ int main(void)
     tcase_set_timeout(served, 60);
     tcase_add_loop_test(served, only_its_own_page_may_ask, 0, ARRAY_SIZE(ACCESS));
     tcase_add_loop_test(served, health_alone_needs_no_host, 0, ARRAY_SIZE(OLD));
+    tcase_add_loop_test(served, a_service_worker_gets_one_that_ends_itself, 0, 3);
     tcase_add_test(served, a_unix_socket_takes_any_host);
     tcase_add_test(pure, the_first_request_has_rules);
     tcase_add_loop_test(pure, same_origin_is_scheme_host_and_port, 0, ARRAY_SIZE(OVER_TLS));
