@@ -53,6 +53,23 @@ describe("refusals", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    for (const status of [429, 503])
+        nodeTest(`a live graph whose next ones are refused (${status}) says of when it is`, async ({ open }) => {
+            const page = await open(`#/jvm/${ORDERS}`, { allow: new RegExp(status) });
+
+            await graphShown(page);
+            await page.route(/profile\?/, (route) => route.fulfill({ ...refusal, status }));
+            await later(page, 0);
+            await drawnAfter(page);
+            assert.ok(await page.locator(".banner").isHidden()); // one is missed now and then
+            await later(page, 11000);
+            await page.locator(".banner", { hasText: /^flamed is busy\. This graph is of \d\d:\d\d:\d\d\. Trying again/ }).waitFor();
+            assert.ok(await page.locator(".panel .facts").isVisible());
+            await page.unroute(/profile\?/);
+            await page.locator(".banner").waitFor({ state: "hidden" });
+            await close(page);
+        });
+
     nodeTest("a service that could not be asked about for a moment has no banner afterwards", async ({ open }) => {
         const page = await open("#/service/Application", { allow: /503/ });
 
@@ -246,6 +263,20 @@ describe("refusals", { concurrency: 4 }, () => {
         const links = await page.locator(".captures tbody .jvm-link").evaluateAll((list) => list.map((a) => a.getAttribute("href")));
 
         assert.equal(new Set(links).size, links.length);
+        // A list that was led further back goes on: a new one runs and ends, and a removed one goes.
+        const rows = page.locator(".captures tbody tr"), gone = server.captures[3].id;
+
+        server.captures = server.captures.filter(({ id }) => id !== gone);
+        const running = server.addCapture({ running: true, seconds: 3600 });
+
+        running.id = "f".repeat(32);
+        await later(page, 0);
+        await rows.first().locator(".col-state", { hasText: /^running, / }).waitFor();
+        running.until = 0;
+        await later(page, 0);
+        await rows.first().locator(".col-state", { hasText: "done" }).waitFor();
+        assert.equal(await rows.count(), 130);
+        assert.equal(await page.locator(`.captures a.jvm-link[href$="${gone}"]`).count(), 0);
         await close(page);
     });
 });

@@ -70,15 +70,21 @@ export class CaptureList {
         try {
             const { captures, next } = await getJson("api/v1/captures", { ...this.query, limit: PAGE }, signal);
 
-            if (this.older)
-                return; // a list that was led further back stays as it is
-            this.next = next;
-            this.fill(captures);
+            if (!this.older)
+                this.next = next;
+            this.fill(this.older && next ? [...captures, ...this.olderThan(captures)] : captures);
         } catch (error) {
             if (isAbort(error))
                 throw error;
             this.blank.replaceChildren(errorState(error));
         }
+    }
+
+    // What comes after a new first page in a list that was led further back. What is missing before that was removed.
+    olderThan(page) {
+        const ids = new Set(page.map(({ id }) => id));
+
+        return this.captures.slice(this.captures.findLastIndex(({ id }) => ids.has(id)) + 1);
     }
 
     async loadMore() {

@@ -7,7 +7,7 @@ import { CaptureList, downloadItems } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { element } from "../shared/dom.js";
 import { graphProblem, putProblem, staysIdle } from "./graphproblem.js";
-import { formatRange } from "../shared/format.js";
+import { formatMoment, formatRange } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
 import { LocksView } from "./locksview.js";
 import { MemoryTable } from "./memorytable.js";
@@ -39,6 +39,7 @@ import { nodeNow } from "../shared/now.js";
 const LIVE_SECONDS = 3;
 const LIVE_SPAN = 60; // seconds that it looks back at first
 const ENOUGH_SAMPLES = 300;
+const STALE_MS = 10000; // a live graph that is older says so
 const SETTLE_MS = 10000; // a flamed that hangs: what comes later moves what is below
 
 export class JvmView {
@@ -325,7 +326,14 @@ export class JvmView {
             this.loadRange();
     }
 
+    // A live graph whose next one does not come: it says of when it is.
+    noteAge(error) {
+        if (this.hasProfile && Date.now() - this.shownAt.here > STALE_MS)
+            this.app.banner.show(`${error.message}. This graph is of ${formatMoment(this.shownAt.node)}. Trying again …`, "graph");
+    }
+
     setLive(on) {
+        this.app.banner.show("", "graph");
         if (on && this.heat.isOpen) {
             this.heat.close();
             this.heatState = "";
@@ -364,6 +372,8 @@ export class JvmView {
 
             if ((!this.hasProfile || isIdle) && (!this.isOne || this.facts.jvm || error.status !== 404)) // else the facts say what it is
                 this.showProblem(error);
+            else
+                this.noteAge(error);
         }
     }
 
@@ -371,6 +381,8 @@ export class JvmView {
         const profile = openJson(json);
 
         this.lost = null;
+        this.shownAt = { here: Date.now(), node: nodeNow() };
+        this.app.banner.show("", "graph");
         this.signals.setProfile(this.isLive && this.event === "cpu" ? profile : null);
         if (this.panel.state) {
             this.panel.setProfile(profile, { keep: this.isLive });

@@ -4,9 +4,10 @@
 import { ApiError, isAbort, openAnswer } from "./api.js";
 
 const RETRY_SECONDS = 2;
+const QUIET_MS = 60000; // flamed writes at least as often as its largest interval
 
-// Calls event(name, data) for each event in what @reader gives, until it ends.
-export async function readEvents(reader, event) {
+// Calls event(name, data) for each event in what @reader gives, until it ends. heard(): something came.
+export async function readEvents(reader, event, heard = () => {}) {
     const decoder = new TextDecoder();
     let rest = "";
 
@@ -15,6 +16,7 @@ export async function readEvents(reader, event) {
 
         if (done)
             return;
+        heard();
         const blocks = (rest + decoder.decode(value, { stream: true })).split("\n\n");
 
         rest = blocks.pop();
@@ -45,20 +47,31 @@ export function follow(url, on) {
     };
     const open = async () => {
         const mine = controller = new AbortController();
+        let deadline = 0, isQuiet = false;
+        const heard = () => {
+            clearTimeout(deadline);
+            deadline = setTimeout(() => {
+                isQuiet = true;
+                mine.abort();
+            }, QUIET_MS);
+        };
 
+        heard();
         try {
             const answer = await openAnswer(url, { signal: mine.signal, headers: { Accept: "text/event-stream" } });
 
-            await readEvents(answer.body.getReader(), (name, data) => !ended && on.event(name, data));
+            await readEvents(answer.body.getReader(), (name, data) => !ended && on.event(name, data), heard);
             if (!ended)
                 throw new ApiError("The stream has ended");
         } catch (error) {
-            if (ended || controller !== mine || isAbort(error))
+            if (ended || controller !== mine || (isAbort(error) && !isQuiet))
                 return;
             controller = null;
             on.problem(error instanceof ApiError ? error : new ApiError("flamed does not answer"));
             if (!error.status || error.status === 429 || error.status >= 500)
                 timer = setTimeout(open, RETRY_SECONDS * 1000);
+        } finally {
+            clearTimeout(deadline);
         }
     };
     const turn = () => {
