@@ -19,6 +19,9 @@ SHARE_MAX = 0.0005
 EXPECTED = {"call_stub": r"call_stub", "copy": r".*(arraycopy|copy_|_fill|jlong_|jint_|memcpy).*", "digest": r"(sha|md5).*_?implCompress.*",
             "cipher": r"(aes|cipherBlockChaining|counterMode|electronicCodeBook|galoisCounterMode|ghash).*", "CRC32": r"updateBytesCRC32.*",
             "vtable": r"(vtable|itable) stub"}
+# Stubs that compiled code calls on rare paths. flamed recognises them by these names, one for each form in a release (unit_leaf).
+RARE = {"throw_range_check_failed": (".* Runtime1 stub", "C1 Runtime .*_blob", r".*_blob \(C1 runtime\)"),
+        "new_instance": ("_.*_Java", "C2 Runtime .*", r".*_blob \(C2 runtime\)"), "Uncommon": (".*TrapBlob",)}
 ADAPTERS = "I2C/C2I adapters"
 LINE = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) (\S.*)$")
 
@@ -188,6 +191,12 @@ class Base(jvm.WithClasses):
         self.assertGreater(len(truth), 100)
         print(f"JDK {version}: {len(truth)} adapters of the VM's own table are told apart where it says")
 
+    def check_rare_paths(self, pid: int) -> None:
+        names = {name for _, name in self.perf_map(pid, symbols="memory").values()}
+        for stub, forms in RARE.items():
+            known = {form.replace(".*", stub) for form in forms}
+            self.assertEqual(len({name for name in names if any(re.fullmatch(form, name) for form in known)}), 1, f"{stub}: {known}")
+
     def check_agent(self, pid: int) -> None:
         """Each stub that an agent names has a name from memory, too."""
         agent, told = self.perf_map(pid, symbols="agent"), self.perf_map(pid, symbols="memory")
@@ -221,6 +230,7 @@ class Base(jvm.WithClasses):
         proc.wait_until(lambda: proc.cpu_seconds(pid) > 6, 60, "all parts have run, and are compiled", interval=0.2)
         self.check_list(pid, version, twin)
         self.check_adapters(pid, version, twin)
+        self.check_rare_paths(pid)
         self.check_samples(pid, version)
         stubs = self.daemon.get(f"/api/v1/jvms/{pid}").json()["stubs"]
         self.assertGreater(stubs["named"], 60)

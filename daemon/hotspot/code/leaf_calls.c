@@ -9,17 +9,20 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* Names in JDK 8 to 22: "throw_div0_exception Runtime1 stub", "_new_instance_Java". Names in later
- * JDKs: "C1 Runtime throw_div0_exception_blob", "C2 Runtime new_instance". */
-static uint8_t flow_of_name(const char *name)
+/* Names: "throw_div0_exception Runtime1 stub", "_new_instance_Java" (JDK 8, 11, 17, 21: seen); "C1
+ * Runtime throw_div0_exception_blob", "C2 Runtime new_instance" (25 and 26: seen);
+ * "throw_div0_exception_blob (C1 runtime)", "new_instance_blob (C2 runtime)" (27 and 28: seen). */
+uint8_t leaf_stub_flow(const char *name)
 {
-    bool c1 = strstr(name, "Runtime1") || strncmp(name, "C1 Runtime", 10) == 0;
+    bool c1 = ends_with(name, "Runtime1 stub") || strncmp(name, "C1 Runtime ", 11) == 0 ||
+              ends_with(name, "(C1 runtime)");
 
     if (strcmp(name, "UncommonTrapBlob") == 0 ||
         (c1 && (strstr(name, "throw_") || strstr(name, "deoptimize") ||
                 strstr(name, "predicate_failed"))))
         return LEAF_TRAP;
-    if (c1 || strstr(name, "C2 Runtime") || (name[0] == '_' && ends_with(name, "_Java")))
+    if (c1 || strncmp(name, "C2 Runtime ", 11) == 0 || ends_with(name, "(C2 runtime)") ||
+        (name[0] == '_' && ends_with(name, "_Java")))
         return LEAF_SLOW;
     return LEAF_CALL;
 }
@@ -36,7 +39,7 @@ uint8_t leaf_call_flow(struct hotspot_vm *vm, struct u64_cache *stubs, uint64_t 
     if (codecache_block(vm, target, &at, &end) != 0 || blob_read(vm, at, end, &b) != 0 ||
         b.kind != HOTSPOT_CODE_STUB || memory_string(&vm->memory, b.name, name, sizeof(name)) <= 0)
         return LEAF_CALL; /* not cached: the code at @target may change soon */
-    flow = flow_of_name(name);
+    flow = leaf_stub_flow(name);
     u64_cache_put(stubs, target, flow);
     return (uint8_t)flow;
 }

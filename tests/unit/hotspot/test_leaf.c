@@ -7,6 +7,7 @@
 #include "suite.h"
 
 #include "base/buf.h"
+#include "hotspot/code/leaf_calls.h"
 #include "hotspot/leaf/bytecode.h"
 #include "leaf_file.h"
 
@@ -170,6 +171,42 @@ START_TEST(decodes_the_flow_of_aarch64)
     ck_assert(!leaf_trampoline(all, 44, &target));
     ck_assert(!leaf_trampoline(all, 72, &target));
     ck_assert(!leaf_trampoline((struct span){ code, 60 }, 48, &target)); /* cut */
+}
+END_TEST
+
+/* The VM's stubs that compiled code calls, by their names in JDK 17, 25 and 28. */
+START_TEST(tells_traps_and_slow_calls_by_the_name_of_the_stub)
+{
+    static const struct {
+        const char *name;
+        uint8_t flow;
+    } CASES[] = {
+        { "UncommonTrapBlob", LEAF_TRAP },
+        { "throw_range_check_failed Runtime1 stub", LEAF_TRAP },
+        { "C1 Runtime throw_range_check_failed_blob", LEAF_TRAP },
+        { "throw_range_check_failed_blob (C1 runtime)", LEAF_TRAP },
+        { "deoptimize Runtime1 stub", LEAF_TRAP },
+        { "C1 Runtime deoptimize_blob", LEAF_TRAP },
+        { "deoptimize_blob (C1 runtime)", LEAF_TRAP },
+        { "predicate_failed_trap Runtime1 stub", LEAF_TRAP },
+        { "C1 Runtime predicate_failed_trap_blob", LEAF_TRAP },
+        { "predicate_failed_trap_blob (C1 runtime)", LEAF_TRAP },
+        { "new_instance Runtime1 stub", LEAF_SLOW },
+        { "C1 Runtime new_instance_blob", LEAF_SLOW },
+        { "new_instance_blob (C1 runtime)", LEAF_SLOW },
+        { "_new_instance_Java", LEAF_SLOW },
+        { "C2 Runtime new_instance", LEAF_SLOW },
+        { "new_instance_blob (C2 runtime)", LEAF_SLOW },
+        { "StubRoutines (1)", LEAF_CALL },
+        { "jint_disjoint_arraycopy_stub (stub gen)", LEAF_CALL },
+        { "Shared Runtime throw_StackOverflowError_blob", LEAF_CALL },
+        { "vtable chunks", LEAF_CALL },
+        { "nep_invoker_blob", LEAF_CALL },
+        { "", LEAF_CALL },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++)
+        ck_assert_msg(leaf_stub_flow(CASES[i].name) == CASES[i].flow, "%s", CASES[i].name);
 }
 END_TEST
 
@@ -505,6 +542,7 @@ int main(void)
     tcase_add_loop_test(tc, renumbers_bytecodes, 0, 4);
     tcase_add_test(tc, decodes_the_flow);
     tcase_add_test(tc, decodes_the_flow_of_aarch64);
+    tcase_add_test(tc, tells_traps_and_slow_calls_by_the_name_of_the_stub);
     tcase_add_test(tc, finds_natural_loops);
     tcase_add_test(tc, pays_to_climb_out_of_loops);
     tcase_add_test(tc, knows_a_method_that_calls_nothing);
