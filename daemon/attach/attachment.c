@@ -148,9 +148,12 @@ struct attachment *attachment_release(struct attaching *at, struct attachment *a
     return NULL;
 }
 
-static void fail(struct attaching *at, struct attachment *a, const struct error *err)
+/* @r: a negative errno, for a failure without a sentence in @err. */
+static void fail(struct attaching *at, struct attachment *a, int r, const struct error *err)
 {
     a->problem = *err;
+    if (!a->problem.msg[0])
+        error_code(&a->problem, r, "flamed cannot take in what the agent reports");
     a->state = ATTACHMENT_FAILED;
     leave(at, a);
 }
@@ -186,7 +189,7 @@ static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
                                : "this JDK cannot write its map to a file of a given name (JDK 22 "
                                  "and later can)");
             error_remedy(&err, "%s", obstacle ? obstacle->remedy : "symbols=memory or agent");
-            fail(at, a, &err);
+            fail(at, a, -EPERM, &err);
             return;
         }
         r = broker_attach(at->broker, &a->id, a->way.mode, a->way.tmp,
@@ -211,7 +214,7 @@ static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
         attachment_not_begun(at, r);
     }
     if (r != 0)
-        fail(at, a, &err);
+        fail(at, a, r, &err);
 }
 
 /* ---- the outcome ---- */
@@ -298,8 +301,8 @@ static void finish(struct attaching *at, struct attachment *a, uint64_t now_ns)
     }
     a->result_fd = close_fd(a->result_fd);
     if (r == 0 && a->stream) {
-        stream_poll(a->stream, now_ns);
-        r = stream_problem(a->stream, &err);
+        r = stream_poll(a->stream, now_ns);
+        r = stream_problem(a->stream, &err) ?: r;
     } else if (r == 0) {
         r = attachment_read_text(a->out_fd, &a->text);
         if (r < 0)
@@ -315,7 +318,7 @@ static void finish(struct attaching *at, struct attachment *a, uint64_t now_ns)
     if (a->mode == ATTACH_PERFMAP)
         backoff_end(&at->backoff, &a->id);
     if (r < 0)
-        fail(at, a, &err);
+        fail(at, a, r, &err);
     else
         a->state = ATTACHMENT_READY;
 }
@@ -323,18 +326,21 @@ static void finish(struct attaching *at, struct attachment *a, uint64_t now_ns)
 static void listen_on(struct attaching *at, struct attachment *a, uint64_t now_ns)
 {
     struct error err = ERROR_NULL;
+    int r;
 
     if (!a->stream)
         return;
-    if (stream_poll(a->stream, now_ns) < 0) {
-        stream_problem(a->stream, &err);
+    r = stream_poll(a->stream, now_ns);
+    if (r < 0) {
+        if (r == -EBADMSG)
+            stream_problem(a->stream, &err);
         backoff_note(&at->backoff, &a->id, /* failed= */ true);
-        fail(at, a, &err);
-    } else if (a->interval && a->state == ATTACHMENT_READY &&
-               stream_status(a->stream).state == STREAM_ENDED) {
-        error_set(&err, -ECANCELED,
-                  "the agent heard nothing from flamed for 5 s, or another flamed took it over");
-        fail(at, a, &err);
+        fail(at, a, r, &err);
+    } else if (a->state == ATTACHMENT_READY && stream_status(a->stream).state == STREAM_ENDED) {
+        r = error_set(&err, -ECANCELED,
+                      "the agent heard nothing from flamed for 5 s, or another flamed took it "
+                      "over");
+        fail(at, a, r, &err);
     }
 }
 
