@@ -33,6 +33,7 @@ int inlined_new(struct symbolizer *s, struct frame_table *frames, struct inlined
         free(i);
         return -ENOMEM;
     }
+    inlines_hold(i->inlines);
     id_table_init(&i->places, sizeof(struct place), INLINED_PLACES_MAX);
     *ret = i;
     return 0;
@@ -42,6 +43,7 @@ struct inlined *inlined_free(struct inlined *i)
 {
     if (!i)
         return NULL;
+    inlines_release(i->inlines);
     id_table_deinit(&i->places);
     free(i);
     return NULL;
@@ -127,7 +129,8 @@ size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_F
     case DWARF_FOUND:
         break;
     case DWARF_NOT_READ:
-        i->stats.unread += inlines_has_any(i->inlines, p->file);
+        i->stats.unread +=
+            inlines_has_any(i->inlines, p->file) || inlines_lost(i->inlines, p->file);
         return 1;
     case DWARF_SPLIT:
         i->stats.split++;

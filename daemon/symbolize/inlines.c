@@ -5,8 +5,11 @@
 #include "base/cleanup.h"
 #include "base/list.h"
 #include "base/memfd_copy.h"
+#include "base/u64_cache.h"
 #include "proc/stall_readers.h"
 #include "symbolize/inlines_file.h"
+
+#define LACKING_MAX 4096
 
 struct inlines {
     const struct symbol_files *files; /* borrowed */
@@ -17,6 +20,8 @@ struct inlines {
     struct worker *worker;        /* NULL: not started yet, or not used */
     struct inlines_file *list[INLINES_FILES_MAX];
     size_t count;
+    struct u64_cache lacking; /* numbers of dropped files without debug information */
+    unsigned holders;
     uint32_t last_number;
     uint64_t used_ns;
 };
@@ -33,6 +38,7 @@ int inlines_new(const struct symbol_files *files, struct namer *namer, bool back
                            .background = background,
                            .wake_fd = wake_fd,
                            .memory = memory };
+    u64_cache_init(&n->lacking, LACKING_MAX);
     *ret = n;
     return 0;
 }
@@ -89,6 +95,8 @@ static void count_copies(struct inlines *n, struct inlines_file *f)
 
 static void drop_file(struct inlines *n, struct inlines_file *f)
 {
+    if (!f->reading && f->job.outcome < 0)
+        u64_cache_put(&n->lacking, f->number, 1);
     shares_give(&n->memory->copies, f->work.owner, f->copied_bytes);
     shares_give(&n->memory->inlines, f->work.owner, f->bytes);
     inlines_file_free(f);
@@ -107,8 +115,19 @@ struct inlines *inlines_free(struct inlines *n)
     if (!n)
         return NULL;
     clear(n);
+    u64_cache_deinit(&n->lacking);
     free(n);
     return NULL;
+}
+
+void inlines_hold(struct inlines *n)
+{
+    n->holders++;
+}
+
+void inlines_release(struct inlines *n)
+{
+    n->holders--;
 }
 
 /* Drops the file that was requested longest ago, but none that is being read. Returns false if
@@ -242,6 +261,11 @@ bool inlines_has_any(const struct inlines *n, uint32_t file)
     return f && f->answers && (f->reading || f->job.outcome >= 0);
 }
 
+bool inlines_lost(const struct inlines *n, uint32_t file)
+{
+    return !find(n, file) && !u64_cache_get(&n->lacking, file, &(uint32_t){ 0 });
+}
+
 bool inlines_lacks_shared(const struct inlines *n, uint32_t file)
 {
     const struct inlines_file *f = find(n, file);
@@ -320,7 +344,7 @@ bool inlines_poll(struct inlines *n, uint64_t now_ns)
     }
     for (size_t i = 0; i < n->count; i++)
         begin_reading(n, n->list[i], now_ns);
-    if (n->count && !inlines_reads(n) && now_ns > n->used_ns + INLINES_IDLE_NS)
+    if (n->count && !n->holders && !inlines_reads(n) && now_ns > n->used_ns + INLINES_IDLE_NS)
         clear(n);
     return news;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inlined functions and lines at addresses of files, for captures that want them. Stores the
- * requested addresses, and reads the answers on a separate thread (dwarf/dwarf.h). A minute after
- * the last request everything is freed. Thread: the engine's.
+ * requested addresses, and reads the answers on a separate thread (dwarf/dwarf.h). Everything is
+ * freed if no capture holds it, a minute after the last request. Thread: the engine's.
  */
 #pragma once
 
@@ -31,6 +31,9 @@ struct inlines;
 int inlines_new(const struct symbol_files *files, struct namer *namer, bool background, int wake_fd,
                 struct memory_budget *memory, struct inlines **ret);
 struct inlines *inlines_free(struct inlines *n);
+/* Keep the files for a capture, however long it requests nothing. */
+void inlines_hold(struct inlines *n);
+void inlines_release(struct inlines *n);
 
 /* Returns the number of the file behind the mapping @start to @end of @id, with the headers @h. The
  * number is never used for another file. Returns 0 if the file is not available. Asks the broker.
@@ -60,6 +63,8 @@ enum dwarf_state inlines_get(const struct inlines *n, uint32_t file, uint64_t ad
                              struct inlines_frame ret[DWARF_FRAMES_MAX], size_t *count);
 /* Returns true if @file has debug information that flamed can read. */
 bool inlines_has_any(const struct inlines *n, uint32_t file);
+/* Returns true if @file was dropped, and may have such debug information. */
+bool inlines_lost(const struct inlines *n, uint32_t file);
 /* Returns true if names of @file are in a file that it shares with other files (dwz), and that
  * shared file is missing. */
 bool inlines_lacks_shared(const struct inlines *n, uint32_t file);

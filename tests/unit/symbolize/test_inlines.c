@@ -127,6 +127,10 @@ START_TEST(answers_are_kept_a_minute)
     now_ns = settle(NOW);
     ck_assert_int_eq(state_of(f, main_address, &count), DWARF_FOUND);
     ck_assert_uint_gt(count, 0);
+    inlines_hold(inlines);
+    inlines_poll(inlines, now_ns + 100 * INLINES_IDLE_NS); /* a capture holds them */
+    ck_assert(inlines_knows(inlines, f));
+    inlines_release(inlines);
     inlines_poll(inlines, NOW + INLINES_IDLE_NS);
     ck_assert(inlines_knows(inlines, f));
     inlines_poll(inlines, now_ns + INLINES_IDLE_NS + 1);
@@ -188,6 +192,8 @@ START_TEST(the_file_not_asked_for_the_longest_makes_room)
     settle(2 * NOW);
     ck_assert_int_eq(state_of(second, main_address, &count), DWARF_NOT_READ);
     ck_assert(!inlines_has_any(inlines, second));
+    ck_assert(inlines_lost(inlines, second));
+    ck_assert(!inlines_lost(inlines, last));
     ck_assert_int_eq(state_of(last, main_address, &count), DWARF_FOUND);
 }
 END_TEST
@@ -204,6 +210,10 @@ START_TEST(a_file_without_is_no_loss)
     ck_assert_int_eq(state_of(f, main_address, &count), DWARF_NOT_READ);
     ck_assert(!inlines_has_any(inlines, f));
     ck_assert_uint_eq(file(INLINES_FILES_MAX + 2, NOW), 0); /* it cannot be opened */
+    for (uint64_t i = 0; i < INLINES_FILES_MAX; i++)
+        file(i, NOW + 1);
+    ck_assert(!inlines_knows(inlines, f));
+    ck_assert(!inlines_lost(inlines, f));
 }
 END_TEST
 
