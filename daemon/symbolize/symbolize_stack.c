@@ -282,10 +282,13 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
             resolver_tick(n->r, n->now_ns);
     }
     symbolizer_charge(s, n->r);
-    if (rec->lock == UNWIND_LOCK_FUTEX)
+    if (rec->lock == UNWIND_LOCK_FUTEX) {
         ret->count = 2; /* two frames that fill_futex() sets later */
-    else if (rec->lock)
+        if (s->code)
+            s->code[0] = s->code[1] = 0;
+    } else if (rec->lock) {
         add_lock(n, rec, ret);
+    }
     if (sample_is_runnable(rec))
         add_frame(s, ret, rec->flags & SAMPLE_THROTTLED ? s->throttled : s->runnable);
     symbolizer_charge(s, NULL); /* kernel names are charged to no owner */

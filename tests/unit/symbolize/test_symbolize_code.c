@@ -121,6 +121,30 @@ START_TEST(a_library_loaded_later_is_found_and_one_unloaded_forgotten)
 }
 END_TEST
 
+/* Else they would have the lines of the two innermost frames of the sample before. */
+START_TEST(a_lock_s_frames_are_no_code)
+{
+    const uint64_t words[] = { address_of((void *)symbolize_test_leaf),
+                               address_of((void *)setup) + 4 };
+    const struct sample_record lock = { .host_pid = (uint32_t)getpid(),
+                                        .user_count = 1,
+                                        .lock = UNWIND_LOCK_FUTEX,
+                                        .lock_class = 0x1234,
+                                        .user_end = UNWIND_END_ROOT };
+    const uint64_t *code;
+
+    ck_assert_ptr_nonnull(symbolizer_inlines(symbolizer));
+    code = symbolizer_code(symbolizer);
+    name_words(words, 0, 2, 0, UNWIND_END_ROOT);
+    ck_assert(code[0] && code[1]);
+    symbolizer_stack(symbolizer, &process, &lock, words, /* java= */ true, &stack);
+    ck_assert_uint_eq(stack.count, 3);
+    ck_assert_name(0, "0x1234");
+    ck_assert_uint_eq(code[0] | code[1], 0);
+    ck_assert_uint_eq(code[2], words[0]);
+}
+END_TEST
+
 START_TEST(names_outlive_the_process)
 {
     uint64_t words[2] = { address_of((void *)symbolize_test_leaf), address_of((void *)setup) + 4 };
@@ -208,6 +232,7 @@ int main(void)
     tcase_add_test(tc, code_in_a_file_in_memory_is_generated);
     tcase_add_test(tc, code_without_a_name_is_module_and_offset);
     tcase_add_test(tc, a_library_loaded_later_is_found_and_one_unloaded_forgotten);
+    tcase_add_test(tc, a_lock_s_frames_are_no_code);
     tcase_add_test(tc, names_outlive_the_process);
     tcase_add_test(tc, a_reading_that_is_late_takes_nothing_away);
     tcase_add_test(tc, misses_do_not_read_the_maps_each_time);
