@@ -20,6 +20,7 @@ struct java_pc {
     uint16_t count;
     uint8_t kind;  /* enum hotspot_code_kind */
     bool for_good; /* a stub that the VM never frees */
+    bool lacking;  /* no code, or no debug information, was found: a read may have failed */
 };
 
 struct java_names {
@@ -141,10 +142,11 @@ static enum frame_kind kind_of(const struct hotspot_vm *vm, const struct hotspot
                                                                             : FRAME_C2;
 }
 
-/* Gets the frames of @code at @pc. Returns their number; 0 if the code has been freed. */
+/* Gets the frames of @code at @pc. Returns their number; 0 if the code has been freed.
+ * *ret_lacking: set if the frames inlined there could not be read. */
 static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
                           const struct hotspot_code *code, uint64_t pc, bool is_return_address,
-                          uint64_t now_ns, uint32_t ret[JAVA_EXPAND_MAX])
+                          uint64_t now_ns, uint32_t ret[JAVA_EXPAND_MAX], bool *ret_lacking)
 {
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
     size_t count = 0;
@@ -155,6 +157,7 @@ static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
         return 1;
     }
     n = hotspot_code_locate(vm, code, pc, is_return_address, at);
+    *ret_lacking = n < 0;
     if (n < 0 && code->method) { /* without debug information, only the method is known */
         at[0] = (struct hotspot_location){ .method = code->method, .bci = -1 };
         n = 1;
@@ -203,11 +206,12 @@ static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, ui
                                  code.start == known->start);
 }
 
-/* Returns true if @known is valid without reading. A compile id always names the same code. */
+/* Returns true if @known is valid without reading. A compile id always names the same code, but it
+ * may have been found only in part. */
 static bool java_pc_trusted(const struct java_pc *known, uint64_t word, uint64_t now_ns)
 {
     if (word >> UNWIND_KIND_SHIFT == UNWIND_COMPILED)
-        return true;
+        return !known->lacking || now_ns - known->checked_ns < JAVA_STUB_TRUST_NS;
     if (!is_stub(known))
         return now_ns - known->checked_ns < JAVA_CODE_TRUST_NS;
     return now_ns - known->checked_ns < (known->for_good ? JAVA_STEADY_NS : JAVA_STUB_TRUST_NS);
@@ -231,6 +235,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
     uint32_t frames[JAVA_EXPAND_MAX];
     struct hotspot_code code;
     uint64_t unanswered;
+    bool lacking = false;
     size_t n = 0;
     int r;
 
@@ -238,19 +243,23 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
         return copy(j->pool + known->first, known->count, ret, room);
     if (!vm)
         return 0;
-    if (known && java_pc_still(vm, known, pc)) {
+    if (known && !known->lacking && java_pc_still(vm, known, pc)) {
         known->checked_ns = now_ns;
         return copy(j->pool + known->first, known->count, ret, room);
     }
     unanswered = hotspot_vm_unanswered(vm);
     r = hotspot_code_find(vm, pc, &code);
     if (r != 0 && r != HOTSPOT_NO_CODE)
-        return 0;
+        return known && known->lacking ? copy(j->pool + known->first, known->count, ret, room) : 0;
     if (r == 0 && has_id &&
         ((uint64_t)code.compile_id & UNWIND_ID_MASK) != (word >> UNWIND_PC_BITS & UNWIND_ID_MASK))
         r = HOTSPOT_NO_CODE; /* other code is at that address now */
     if (r == 0)
-        n = java_expand(j, vm, &code, pc, is_return_address, now_ns, frames);
+        n = java_expand(j, vm, &code, pc, is_return_address, now_ns, frames, &lacking);
+    if (has_id && n == 0 && known && known->count) { /* its code has been freed since */
+        known->checked_ns = now_ns;
+        return copy(j->pool + known->first, known->count, ret, room);
+    }
     if (n || has_id) {
         java_pc_put(j, vm, unanswered,
                     (struct java_pc){ .key = { key, 0 },
@@ -260,7 +269,8 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
                                       .compile_id = r == 0 ? code.compile_id : 0,
                                       .count = (uint16_t)n,
                                       .kind = r == 0 ? (uint8_t)code.kind : 0,
-                                      .for_good = r == 0 && hotspot_code_is_kept(&code) },
+                                      .for_good = r == 0 && hotspot_code_is_kept(&code),
+                                      .lacking = lacking || n == 0 },
                     frames);
     }
     return copy(frames, n, ret, room);

@@ -183,14 +183,43 @@ START_TEST(a_compile_id_names_code_for_good)
     ck_assert_uint_eq(
         java_names_code(names, VM, compiled(0x10010, 8), true, 60 * NSEC_PER_SEC, again, 64), 1);
     ck_assert_uint_ne(first[0], again[0]);
-    /* Code that was gone before it was read stays unknown, and is read once. */
+    /* Code that was gone before it was read stays unknown, and is read once a second. */
     ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10020, 7), true, 1, again, 64), 0);
     ck_assert_uint_eq(jvm.finds, 3);
     ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10020, 7), true, 1, again, 64), 0);
     ck_assert_uint_eq(jvm.finds, 3);
-    /* Ids are compared modulo 2^14. */
-    jvm.code.compile_id = 7 + (1 << 14);
+    /* Ids are compared modulo 2^13. */
+    jvm.code.compile_id = 7 + (1 << 13);
     ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10030, 7), true, 1, again, 64), 1);
+}
+END_TEST
+
+/* A read failed for a moment: of the code, or of its debug information. Then code that was found is
+ * known for good, and keeps its method when it is freed. */
+START_TEST(a_compile_id_without_code_is_read_again)
+{
+    const uint64_t word = compiled(0x10010, 7);
+    uint32_t ret[HOTSPOT_INLINE_MAX];
+    size_t bare = (size_t)_i;
+
+    jvm.empty = _i == 0;
+    jvm.locations = -EIO;
+    ck_assert_uint_eq(java_names_code(names, VM, word, true, 1, ret, 64), bare);
+    java_names_code(names, VM, word, true, JAVA_STUB_TRUST_NS, ret, 64);
+    ck_assert_uint_eq(jvm.finds, 1);
+    jvm.empty = _i != 0; /* it is freed */
+    ck_assert_uint_eq(java_names_code(names, VM, word, true, 2 * NSEC_PER_SEC, ret, 64), 1);
+    ck_assert_uint_eq(jvm.finds, 2);
+    jvm.gone = true;
+    ck_assert_uint_eq(java_names_code(names, VM, word, true, 4 * NSEC_PER_SEC, ret, 64), 1);
+    jvm.gone = jvm.empty = false;
+    jvm.at[1] = (struct hotspot_location){ .method = 0x300, .bci = 1 };
+    jvm.locations = 2;
+    ck_assert_uint_eq(java_names_code(names, VM, word, true, 6 * NSEC_PER_SEC, ret, 64), 2);
+    jvm.locations = 1;
+    ck_assert_uint_eq(java_names_code(names, VM, word, true, 60 * NSEC_PER_SEC, ret, 64), 2);
+    ck_assert_uint_eq(jvm.finds, 4);
+    ck_assert_uint_eq(jvm.stills, 0);
 }
 END_TEST
 
@@ -604,6 +633,7 @@ int main(void)
     tcase_add_loop_test(tc, kinds_of_code, 0, ARRAY_SIZE(KIND_CASES));
     tcase_add_test(tc, native_methods);
     tcase_add_test(tc, a_compile_id_names_code_for_good);
+    tcase_add_loop_test(tc, a_compile_id_without_code_is_read_again, 0, 2);
     tcase_add_test(tc, an_address_alone_is_believed_for_10_ms);
     tcase_add_test(tc, a_new_meaning_while_the_table_grows);
     tcase_add_test(tc, a_stub_that_became_a_method_is_noticed);
