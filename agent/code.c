@@ -34,6 +34,7 @@ void write_load(jvmti_env *env, jvmti_id method, const char *code, int32_t code_
     struct stream_load *l;
     char *p;
 
+    session.asked = 0;
     introduce(env, method, time_ns);
     for (; fit < count && fit < PCS_MAX; fit++) {
         uint32_t frames = frames_of(&in->pcs[fit]);

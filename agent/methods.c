@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers methods for flamed, and asks the JVM once for the names of each. */
+/* Numbers methods for flamed, and asks the JVM for the names of each: once for each version. */
 #include "agent/session.h"
 
 #define PROBES_MAX 1024u /* slots tried for one method; a few suffice at three quarters full */
-#define LINES_MAX 4096u  /* lines of one method */
+#define LINES_MAX 4096   /* lines of one method */
+#define ASKED_MAX 1024u  /* methods whose lines are compared for one load; dozens were seen */
 
 static void release(jvmti_env *env, void *p)
 {
@@ -20,6 +21,31 @@ struct names {
     int32_t line_count;
 };
 
+static void lines_get(jvmti_env *env, jvmti_id method, struct names *n)
+{
+    int32_t (*get)(jvmti_env *, jvmti_id, int32_t *, struct jvmti_line **) =
+        jvmti_function(env, JVMTI_GET_LINE_NUMBER_TABLE);
+
+    if (get(env, method, &n->line_count, &n->lines) != 0 || n->line_count < 0) {
+        n->lines = NULL;
+        n->line_count = 0;
+    }
+    if (n->line_count > LINES_MAX)
+        n->line_count = LINES_MAX;
+}
+
+/* Returns a hash of the lines. */
+static uint16_t lines_hash(const struct names *n)
+{
+    uint32_t hash = (uint32_t)n->line_count;
+
+    for (int32_t i = 0; i < n->line_count; i++) {
+        hash = (hash ^ (uint32_t)n->lines[i].start) * UINT32_C(0x9e3779b1);
+        hash = (hash ^ (uint32_t)n->lines[i].line) * UINT32_C(0x85ebca6b);
+    }
+    return (uint16_t)(hash >> 16);
+}
+
 static void names_get(jvmti_env *env, jvmti_id method, struct names *n)
 {
     int32_t (*get_name)(jvmti_env *, jvmti_id, char **, char **, char **) =
@@ -30,8 +56,6 @@ static void names_get(jvmti_env *env, jvmti_id method, struct names *n)
         jvmti_function(env, JVMTI_GET_CLASS_SIGNATURE);
     int32_t (*get_file)(jvmti_env *, jvmti_id, char **) =
         jvmti_function(env, JVMTI_GET_SOURCE_FILE_NAME);
-    int32_t (*get_lines)(jvmti_env *, jvmti_id, int32_t *, struct jvmti_line **) =
-        jvmti_function(env, JVMTI_GET_LINE_NUMBER_TABLE);
     jvmti_id class_id = NULL;
 
     memset(n, 0, sizeof(*n));
@@ -43,10 +67,7 @@ static void names_get(jvmti_env *env, jvmti_id method, struct names *n)
         if (get_file(env, class_id, &n->file) != 0)
             n->file = NULL;
     }
-    if (get_lines(env, method, &n->line_count, &n->lines) != 0) {
-        n->lines = NULL;
-        n->line_count = 0;
-    }
+    lines_get(env, method, n);
 }
 
 static void names_release(jvmti_env *env, struct names *n)
@@ -58,8 +79,9 @@ static void names_release(jvmti_env *env, struct names *n)
     release(env, n->lines);
 }
 
-/* Writes the record of a method. Returns 1 if there was room. */
-static int write_method(jvmti_env *env, jvmti_id method, uint32_t id, uint64_t time_ns)
+/* Writes the record of a method. Returns 1 if there was room, with the hash of its lines. */
+static int write_method(jvmti_env *env, jvmti_id method, uint32_t id, uint64_t time_ns,
+                        uint16_t *ret_lines)
 {
     struct names n;
     struct stream_method *m;
@@ -72,9 +94,7 @@ static int write_method(jvmti_env *env, jvmti_id method, uint32_t id, uint64_t t
     signature_n = length(n.signature);
     file_n = length(n.file);
     strings = round_up((uint32_t)class_n + name_n + signature_n + file_n, 4);
-    lines = n.line_count < 0 ? 0 : (uint32_t)n.line_count;
-    if (lines > LINES_MAX)
-        lines = LINES_MAX;
+    lines = (uint32_t)n.line_count;
     bytes = round_up((uint32_t)(sizeof(*m) + strings + lines * sizeof(struct stream_line)), 8);
     m = reserve(bytes, STREAM_METHOD, 0, time_ns);
     if (m) {
@@ -96,6 +116,7 @@ static int write_method(jvmti_env *env, jvmti_id method, uint32_t id, uint64_t t
             l[i].line = (uint32_t)n.lines[i].line;
         }
         commit(bytes);
+        *ret_lines = lines_hash(&n);
     }
     names_release(env, &n);
     return m != NULL;
@@ -133,24 +154,45 @@ uint32_t known(jvmti_id method)
     return s && s->method ? s->id : 0;
 }
 
+/* Returns whether the method has other line numbers than when it was named. Asks the JVM once a
+ * load, and not for code that was compiled before the session began. */
+static int is_changed(jvmti_env *env, jvmti_id method, struct slot *s)
+{
+    struct names n;
+    int changed;
+
+    if (s->load == (uint16_t)session.loads)
+        return 0;
+    s->load = (uint16_t)session.loads;
+    if (session.header->state != STREAM_STREAMING || session.asked == ASKED_MAX)
+        return 0;
+    session.asked++;
+    memset(&n, 0, sizeof(n));
+    lines_get(env, method, &n);
+    changed = lines_hash(&n) != s->lines;
+    release(env, n.lines);
+    return changed;
+}
+
 void introduce(jvmti_env *env, jvmti_id method, uint64_t time_ns)
 {
     uint64_t key = (uint64_t)(uintptr_t)method;
-    struct slot *s;
+    struct slot *s = recent(method);
 
-    if (!method || recent(method)->method == key)
+    if (!method || (s->method == key && s->load == (uint16_t)session.loads))
         return;
     s = find(method);
     if (!s)
         return;
-    if (!s->method) {
+    if (!s->method || is_changed(env, method, s)) {
         if (session.method_count >= STREAM_METHODS_MAX) {
             session.header->dropped++;
             return;
         }
-        if (!write_method(env, method, session.method_count + 1, time_ns))
+        if (!write_method(env, method, session.method_count + 1, time_ns, &s->lines))
             return;
         s->id = ++session.method_count;
+        s->load = (uint16_t)session.loads;
         s->method = key;
     }
     *recent(method) = *s;

@@ -2,8 +2,8 @@
 /*
  * The session that the files of the agent share. There is one at a time, and its memory is flamed's
  * file. agent.c begins and ends it and handles the JVM's events. ring.c writes records, methods.c
- * names each method once, and code.c writes compiled code. All functions except those of agent.c
- * are called with the lock held.
+ * names each method, again if it is redefined, and code.c writes compiled code. All functions
+ * except those of agent.c are called with the lock held.
  */
 #pragma once
 
@@ -14,8 +14,10 @@
 struct slot {
     uint64_t method; /* jmethodID; 0: free */
     uint32_t id;
-    uint32_t zero;
+    uint16_t lines; /* hash of its line numbers */
+    uint16_t load;  /* low bits of the load at which they were compared last */
 };
+_Static_assert(sizeof(struct slot) * STREAM_TABLE_SLOTS == STREAM_TABLE_BYTES, "the table fits");
 
 #define RECENT_METHODS 64u /* a power of 2 */
 
@@ -33,6 +35,7 @@ struct session {
     uint32_t until_clock; /* further replayed events that use now_ns */
     uint64_t now_ns;      /* the time of the last event */
     uint64_t loads;
+    uint32_t asked;                     /* methods whose lines were compared for this load */
     struct slot recent[RECENT_METHODS]; /* cache of the table, by the method's address */
 };
 extern struct session session;
@@ -51,7 +54,8 @@ char *put(char *to, const char *s, uint16_t n);
 
 /* ---- methods.c ---- */
 
-/* Names a method if it has no name yet. */
+/* Names a method if it has no name yet, or again if its line numbers have changed. A redefined
+ * class keeps the ids of its methods. */
 void introduce(jvmti_env *env, jvmti_id method, uint64_t time_ns);
 /* Returns the id of a method that was named; 0: none. */
 uint32_t known(jvmti_id method);

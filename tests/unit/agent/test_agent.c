@@ -92,6 +92,132 @@ static void load(uint64_t method)
             NULL);
 }
 
+/* ---- a redefined class ---- */
+
+static struct jvmti_line lines[] = { { 0, 10 }, { 4, 11 } };
+static unsigned lines_asked, lines_freed;
+
+static int32_t get_lines(jvmti_env *env, jvmti_id method, int32_t *ret_count,
+                         struct jvmti_line **ret)
+{
+    (void)env;
+    (void)method;
+    lines_asked++;
+    *ret_count = ARRAY_SIZE(lines);
+    *ret = lines;
+    return 0;
+}
+
+static int32_t deallocate(jvmti_env *env, void *p)
+{
+    (void)env;
+    lines_freed += p == lines;
+    return 0;
+}
+
+/* Finds the last record of @kind, and counts all of them in *ret_count. */
+static const void *last_record(const struct stream_header *h, uint16_t kind, unsigned *ret_count)
+{
+    const struct stream_record *r, *last = NULL;
+
+    *ret_count = 0;
+    for (uint64_t at = 0; at < h->head; at += r->bytes) {
+        r = (const struct stream_record *)((const char *)h + STREAM_RING_AT + at);
+        if (r->kind == kind) {
+            last = r;
+            ++*ret_count;
+        }
+    }
+    return last;
+}
+
+/* The JVM keeps the ids of its methods. Code of the new version gets another number, as the older
+ * code may still run. */
+START_TEST(a_redefined_method_gets_a_new_number)
+{
+    struct stream_header *h = attach();
+    const struct stream_method *m;
+    const struct stream_load *l;
+    unsigned count, asked;
+
+    functions[JVMTI_GET_LINE_NUMBER_TABLE - 1] = (void *)get_lines;
+    functions[JVMTI_DEALLOCATE - 1] = (void *)deallocate;
+    load(0x10);
+    load(0x20);
+    load(0x10);
+    m = last_record(h, STREAM_METHOD, &count);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_eq(m->id, 2);
+    lines[1].line = 12;
+    load(0x10);
+    m = last_record(h, STREAM_METHOD, &count);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_uint_eq(m->id, 3);
+    ck_assert_int_eq(((const struct stream_line *)(m + 1))[1].line, 12);
+    l = last_record(h, STREAM_LOAD, &count);
+    ck_assert_uint_eq(count, 4);
+    ck_assert_uint_eq(l->method, 3);
+    asked = lines_asked;
+    load(0x10);
+    ck_assert_uint_eq(lines_asked, asked + 1);
+    l = last_record(h, STREAM_LOAD, &count);
+    ck_assert_uint_eq(l->method, 3);
+    ck_assert_uint_eq(lines_freed, lines_asked);
+    h->state = STREAM_REPLAYING; /* code from before the session: all of it is asked for anyway */
+    load(0x20);
+    ck_assert_uint_eq(lines_asked, asked + 1);
+}
+END_TEST
+
+/* There was no room for the new version: it is written with the next load. */
+START_TEST(a_new_version_without_room_is_not_forgotten)
+{
+    struct stream_header *h = attach();
+    const struct stream_load *l;
+    unsigned count;
+
+    functions[JVMTI_GET_LINE_NUMBER_TABLE - 1] = (void *)get_lines;
+    functions[JVMTI_DEALLOCATE - 1] = (void *)deallocate;
+    load(0x10);
+    lines[1].line = 13;
+    h->tail = UINT64_MAX; /* no room */
+    load(0x10);
+    ck_assert_uint_gt(h->dropped, 0);
+    h->tail = 0;
+    load(0x20); /* counts as the next */
+    load(0x10);
+    l = last_record(h, STREAM_LOAD, &count);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_uint_eq(l->method, 3);
+}
+END_TEST
+
+/* One load may have the same methods at each of its pcs. */
+START_TEST(a_load_asks_once_for_each_method)
+{
+    enum { METHODS = 200, PCS = 400 };
+    static jvmti_id methods[METHODS];
+    static int32_t bcis[METHODS];
+    static struct jvmti_pc pcs[PCS];
+    const struct jvmti_inline in = { .header = { JVMTI_CMLR_INLINE, 1, 0, NULL },
+                                     .pc_count = ARRAY_SIZE(pcs),
+                                     .pcs = pcs };
+
+    attach();
+    functions[JVMTI_GET_LINE_NUMBER_TABLE - 1] = (void *)get_lines;
+    functions[JVMTI_DEALLOCATE - 1] = (void *)deallocate;
+    for (size_t i = 0; i < METHODS; i++)
+        methods[i] = (jvmti_id)(0x1000 + 8 * i);
+    for (size_t i = 0; i < ARRAY_SIZE(pcs); i++)
+        pcs[i] = (struct jvmti_pc){ (void *)(0x1008 + 8 * i), 50, methods + i % 4 * 50, bcis };
+    for (unsigned i = 0; i < 2; i++) {
+        lines_asked = 0;
+        on_load((jvmti_env *)&environment, methods[0], 64, (void *)0x1000, 0, NULL, &in);
+        ck_assert_uint_eq(lines_asked, METHODS);
+    }
+}
+END_TEST
+
 /* A position within a record, one byte before the end of the ring. */
 START_TEST(a_false_head_moves_nothing)
 {
@@ -199,6 +325,9 @@ int main(void)
     tcase_set_timeout(tc, 20);
     tcase_add_test(tc, a_false_head_moves_nothing);
     tcase_add_test(tc, a_full_table_costs_little);
+    tcase_add_test(tc, a_redefined_method_gets_a_new_number);
+    tcase_add_test(tc, a_new_version_without_room_is_not_forgotten);
+    tcase_add_test(tc, a_load_asks_once_for_each_method);
     tcase_add_loop_test(tc, a_lease_has_an_end, 0, 2);
     tcase_add_test(tc, a_false_frame_count_moves_nothing);
     return suite_run_case("agent", tc);
