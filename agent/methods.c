@@ -4,7 +4,7 @@
 
 #define PROBES_MAX 1024u /* slots tried for one method; a few suffice at three quarters full */
 #define LINES_MAX 4096   /* lines of one method */
-#define ASKED_MAX 1024u  /* methods whose lines are compared for one load; dozens were seen */
+#define ASKED_MAX 1024u  /* methods of one load that are compared; dozens were seen */
 
 static void release(jvmti_env *env, void *p)
 {

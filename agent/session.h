@@ -35,7 +35,7 @@ struct session {
     uint32_t until_clock; /* further replayed events that use now_ns */
     uint64_t now_ns;      /* the time of the last event */
     uint64_t loads;
-    uint32_t asked;                     /* methods whose lines were compared for this load */
+    uint32_t asked;                     /* methods that were compared for this load */
     struct slot recent[RECENT_METHODS]; /* cache of the table, by the method's address */
 };
 extern struct session session;

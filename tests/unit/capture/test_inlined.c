@@ -19,7 +19,7 @@ __attribute__((noinline)) void inlined_test_leaf(void)
 
 static struct inlined *inlined;
 
-/* Makes a capture with one place, whose debug information has been read. */
+/* Makes a capture with one place. Its debug information has been read. */
 static void begin(void)
 {
     const uint64_t words[1] = { address_of((void *)inlined_test_leaf) };
