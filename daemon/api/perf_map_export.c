@@ -36,7 +36,6 @@ struct ask {
     struct attach_way way; /* way in which the attach was begun */
     struct attach_places places;
     int result_fd, out_fd;
-    bool failed; /* the outcome to note: the attach failed */
     struct error *err;
 };
 
@@ -266,17 +265,43 @@ static int call_begin(struct api *api, void *arg)
     return r;
 }
 
-/* Notes the outcome of the attach, which sets when the next attach is permitted. */
-static int call_note(struct api *api, void *arg)
-{
-    struct backoff *backoff = &api->engine.attaching->backoff;
-    const struct ask *a = arg;
+enum try_end {
+    TRY_NOT_BEGUN,  /* another attach was under way on the node */
+    TRY_WAY_FAILED, /* another way is tried next */
+    TRY_FAILED,
+    TRY_DONE,
+};
 
-    backoff_note(backoff, &a->id, a->failed);
-    if (!a->failed)
-        backoff_set_way(backoff, &a->id, &a->way);
-    backoff_end(backoff, &a->id);
+struct try_note {
+    struct backoff *backoff;
+    struct proc_id id;
+    struct attach_way way;
+    enum try_end end;
+};
+
+static int post_note(void *arg)
+{
+    const struct try_note *n = arg;
+
+    if (n->end == TRY_NOT_BEGUN) {
+        backoff_cancel(n->backoff, &n->id);
+        return 0;
+    }
+    backoff_end(n->backoff, &n->id);
+    if (n->end != TRY_WAY_FAILED)
+        backoff_note(n->backoff, &n->id, n->end == TRY_FAILED);
+    if (n->end == TRY_DONE)
+        backoff_set_way(n->backoff, &n->id, &n->way);
     return 0;
+}
+
+/* Notes how a try ended, which sets when the next attach is permitted. A stalled engine notes it
+ * later: a try without an end would make each later crash of the JVM one of ours. */
+static void note_try(struct api *api, const struct ask *a, enum try_end end)
+{
+    struct try_note n = { &api->engine.attaching->backoff, a->id, a->way, end };
+
+    mailbox_post(api->engine.mailbox, post_note, &n, sizeof(n));
 }
 
 static void agent_name(const struct code_map *m, uint32_t id, struct buf *name)
@@ -419,6 +444,7 @@ static void forget_try(struct ask *a)
 static int attach_ways(void *ctx, struct ask *a)
 {
     int r;
+    bool again, in_time;
 
     a->deadline_ns = clock_monotonic_ns() + WAIT_NS;
     for (;;) {
@@ -426,17 +452,23 @@ static int attach_ways(void *ctx, struct ask *a)
         if (r != 0 || a->result_fd < 0)
             return r;
         r = a->mode == ATTACH_PERFMAP ? read_perfmap(ctx, a) : read_agent(ctx, a);
-        if (r == 0 || clock_monotonic_ns() + TRY_NS > a->deadline_ns)
-            break;
-        /* -EAGAIN: the node's attach before this one is not a second old. */
-        if (r != -EAGAIN &&
-            !(a->may_mount && attach_way_next(&a->way, r, &a->places, a->may_mount)))
+        in_time = clock_monotonic_ns() + TRY_NS <= a->deadline_ns;
+        if (r == -EAGAIN) { /* the node's attach before this one is not a second old */
+            note_try(ctx, a, TRY_NOT_BEGUN);
+            again = in_time;
+        } else if (r == 0 || a->out->error) {
+            note_try(ctx, a, TRY_DONE);
+            again = false;
+        } else {
+            again =
+                in_time && a->may_mount && attach_way_next(&a->way, r, &a->places, a->may_mount);
+            note_try(ctx, a, again ? TRY_WAY_FAILED : TRY_FAILED);
+        }
+        if (!again)
             break;
         forget_try(a);
         poll(NULL, 0, AGAIN_MS);
     }
-    a->failed = r < 0 && r != -EAGAIN;
-    api_ask(ctx, call_note, a, NULL);
     if (r == -EAGAIN) /* the JVM is not the cause of this failure */
         error_remedy(a->err, "ask again in a second; symbols=memory needs no attach");
     /* A failure caused by the JVM, its container or the kernel is a conflict, not an error of
@@ -472,7 +504,10 @@ int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,
     } else {
         r = memory_map(ctx, &a);
     }
-    if (r == 0 && out->error)
+    if (out->error) {
         r = error_set(err, out->error, "the map is larger than an answer may be");
+        error_remedy(err, "%sraise answer_max_bytes in the configuration",
+                     unfold ? "leave out unfold, or " : "");
+    }
     return r;
 }

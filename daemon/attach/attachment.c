@@ -26,6 +26,7 @@ struct attachment {
     unsigned users;
     unsigned live_users; /* users for which the agent follows objects */
     enum attachment_state state;
+    bool open;         /* began in at->backoff, and has not ended there */
     uint64_t again_ns; /* ATTACHMENT_PLANNED: the earliest time of the next try */
     int result_fd, out_fd;
     struct stream *stream;
@@ -123,11 +124,18 @@ void attachment_interval(const struct attachment *a, uint64_t *ret_asked, uint64
     *ret_now = a->stream ? stream_status(a->stream).interval : 0;
 }
 
-/* Ends our agent in the JVM, and stores that in at->backoff. */
+/* Stores in at->backoff that the attach is over, so that no agent of it is in the JVM. */
+static void close_attach(struct attaching *at, struct attachment *a)
+{
+    if (a->open)
+        backoff_end(&at->backoff, &a->id);
+    a->open = false;
+}
+
+/* Ends our agent in the JVM. */
 static void leave(struct attaching *at, struct attachment *a)
 {
-    if (a->stream)
-        backoff_end(&at->backoff, &a->id);
+    close_attach(at, a);
     a->stream = stream_close(a->stream);
     a->result_fd = close_fd(a->result_fd);
     a->out_fd = close_fd(a->out_fd);
@@ -200,6 +208,7 @@ static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
     }
     if (r == 0) {
         backoff_begin(&at->backoff, p);
+        a->open = true;
         a->state = ATTACHMENT_ATTACHING;
         if (a->mode == ATTACH_LOAD)
             r = stream_open(take_fd(&a->out_fd), at->memory, readers_owner(&a->id), &a->stream,
@@ -296,6 +305,8 @@ static void finish(struct attaching *at, struct attachment *a, uint64_t now_ns)
     int r = attachment_result(at, a->result_fd, a->way.mode, &err);
 
     if (r == -EAGAIN) {
+        backoff_cancel(&at->backoff, &a->id);
+        a->open = false;
         plan_again(at, a, now_ns);
         return;
     }
@@ -316,7 +327,7 @@ static void finish(struct attaching *at, struct attachment *a, uint64_t now_ns)
     if (r == 0)
         backoff_set_way(&at->backoff, &a->id, &a->way);
     if (a->mode == ATTACH_PERFMAP)
-        backoff_end(&at->backoff, &a->id);
+        close_attach(at, a);
     if (r < 0)
         fail(at, a, r, &err);
     else

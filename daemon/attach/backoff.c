@@ -38,13 +38,13 @@ static struct backoff_entry *entry_of(const struct backoff *b, const struct proc
     return NULL;
 }
 
-/* Returns an entry to overwrite. Entries with a crash are overwritten last. */
+/* Returns an entry to overwrite. Entries with a crash or an agent are overwritten last. */
 static struct backoff_entry *take_entry(struct backoff *b)
 {
     for (size_t i = 0; i < BACKOFF_MAX; i++) {
         struct backoff_entry *e = &b->entries[b->next++ % BACKOFF_MAX];
 
-        if (!e->crash[0])
+        if (!e->crash[0] && !e->open)
             return e;
     }
     return &b->entries[b->next++ % BACKOFF_MAX];
@@ -59,8 +59,9 @@ void backoff_begin(struct backoff *b, const struct process *p)
         *e = (struct backoff_entry){ .id = p->id };
         like_of(p, e->like, sizeof(e->like));
     }
+    e->earlier_ns = e->begun_ns;
     e->begun_ns = clock_monotonic_ns();
-    e->ended_ns = UINT64_MAX;
+    e->open++;
 }
 
 void backoff_note(struct backoff *b, const struct proc_id *id, bool failed)
@@ -106,8 +107,20 @@ void backoff_end(struct backoff *b, const struct proc_id *id)
 {
     struct backoff_entry *e = entry_of(b, id);
 
-    if (e)
-        e->ended_ns = clock_monotonic_ns();
+    if (!e || !e->open)
+        return;
+    e->open--;
+    e->ended_ns = clock_monotonic_ns();
+}
+
+void backoff_cancel(struct backoff *b, const struct proc_id *id)
+{
+    struct backoff_entry *e = entry_of(b, id);
+
+    if (!e || !e->open)
+        return;
+    e->open--;
+    e->begun_ns = e->earlier_ns; /* 0 frees the entry: there was no attach before */
 }
 
 /* Returns whether @signal means a crash: abort() by the JVM, or a fault that it did not handle.
@@ -128,7 +141,7 @@ static bool is_perhaps_crash(int status)
 static void judge(struct broker *broker, struct backoff_entry *e)
 {
     uint64_t after_ns = e->gone_ns - MIN(e->gone_ns, e->begun_ns);
-    uint64_t left_ns = e->gone_ns - MIN(e->gone_ns, e->ended_ns);
+    uint64_t left_ns = e->open ? 0 : e->gone_ns - MIN(e->gone_ns, e->ended_ns);
     int status = 0, r = broker_attach_ended(broker, &e->id, &status);
 
     if (r == -EAGAIN)

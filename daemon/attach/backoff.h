@@ -13,10 +13,12 @@
 
 struct backoff_entry {
     struct proc_id id;
-    char like[320];    /* the text that is the same after a restart */
-    uint64_t begun_ns; /* time of the last attach; 0: a free entry */
-    uint64_t ended_ns; /* when our agent got the order to end; UINT64_MAX: not yet */
-    uint64_t again_ns; /* the earliest time of the next attach */
+    char like[320];      /* the text that is the same after a restart */
+    uint64_t begun_ns;   /* time of the last attach; 0: a free entry */
+    uint64_t earlier_ns; /* time of the attach before it; 0: none */
+    unsigned open;       /* attaches that have not ended: our agent may be in the JVM */
+    uint64_t ended_ns;   /* when the last of our agents got the order to end */
+    uint64_t again_ns;   /* the earliest time of the next attach */
     unsigned failures;
     struct attach_way way; /* the delivery with a mount that worked; else zero */
     uint64_t gone_ns;      /* when the JVM ended; 0: not yet */
@@ -31,7 +33,7 @@ struct backoff {
     uint64_t looked_ns; /* when backoff_poll() last asked the broker */
 };
 
-/* Stores that an attach to @p begins. */
+/* Stores that an attach to @p begins. backoff_end() or backoff_cancel() follows for each. */
 void backoff_begin(struct backoff *b, const struct process *p);
 /* Stores that the attach to @id succeeded or @failed. */
 void backoff_note(struct backoff *b, const struct proc_id *id, bool failed);
@@ -39,8 +41,10 @@ void backoff_note(struct backoff *b, const struct proc_id *id, bool failed);
 void backoff_set_way(struct backoff *b, const struct proc_id *id, const struct attach_way *way);
 /* Returns the delivery to begin with. @mode: ATTACH_LOAD or ATTACH_PERFMAP. */
 struct attach_way backoff_way(const struct backoff *b, const struct proc_id *id, uint32_t mode);
-/* Stores that our agent in @id got the order to end. */
+/* Stores that the agent of one attach to @id got the order to end, or that the attach failed. */
 void backoff_end(struct backoff *b, const struct proc_id *id);
+/* Takes the last backoff_begin() of @id back: the attach did not take place. */
+void backoff_cancel(struct backoff *b, const struct proc_id *id);
 /* Judges whether @p, which is gone, crashed with our agent in it or soon after. If the kernel is
  * still freeing the process, backoff_poll() judges it later. @broker: borrowed. */
 void backoff_gone(struct backoff *b, struct broker *broker, const struct process *p);
