@@ -327,4 +327,5 @@ void config_differences(const struct config *a, const struct config *b, struct b
         if (option_differs(&config_options[i], a, b))
             buf_printf(out, "%s%s", out->n ? ", " : "", config_options[i].name);
     }
+    push_config_differences(a->push, b->push, out);
 }

@@ -93,8 +93,8 @@ int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *g
 int config_parse_fd(int fd, uint64_t given, struct config *c, struct error *err);
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err);
-/* Gets the names, with commas between them, of options that differ and that a running flamed cannot
- * change. Schedules and triggers are not among them. */
+/* Gets the names, with commas between them, of options, targets and webhooks that differ and that a
+ * running flamed cannot change. Schedules and triggers are not among them. */
 void config_differences(const struct config *a, const struct config *b, struct buf *out);
 
 /* Returns which of the rights are given that listening on an address other than loopback needs. */

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/tls_paths.h"
 #include "request/matcher.h"
@@ -73,5 +74,9 @@ const char *push_protocol_name(enum push_protocol protocol);
  * with a message, or -ENOMEM. */
 int push_config_parse(struct span text, const char *file, struct push_config **ret,
                       struct error *err);
+/* Appends which targets and webhooks differ between @a and @b, with commas between them. Each may
+ * be NULL. The text has names and no secret. */
+void push_config_differences(const struct push_config *a, const struct push_config *b,
+                             struct buf *out);
 /* Frees @c, which may be NULL. Returns NULL. */
 struct push_config *push_config_free(struct push_config *c);

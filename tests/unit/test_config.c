@@ -273,6 +273,77 @@ START_TEST(tells_what_differs)
 }
 END_TEST
 
+#define PUSH_TO(keys) "push:\n  - {name: pyro, url: 'http://p:4040'" keys "}\n"
+#define ALERT(keys)                                                                                \
+    "triggers:\n  - {name: gc, for: 2s, on: 'gc_share > 0.2 for 1m', webhook: {url: "              \
+    "'http://w:1/a'" keys "}}\n"
+
+/* Changes that no reload applies. */
+static const struct {
+    const char *before, *after, *names;
+} TARGETS[] = {
+    { PUSH_TO("") ALERT(""), PUSH_TO("") ALERT(""), "" },
+    { PUSH_TO(", every: 60s"), PUSH_TO(""), "" },
+    { "", PUSH_TO("") ALERT(""), "push to pyro, webhook of gc" },
+    { PUSH_TO("") ALERT(""), "captures_max: 7\n", "captures_max, push to pyro, webhook of gc" },
+    { PUSH_TO(""), PUSH_TO(", every: 30s"), "push to pyro" },
+    { PUSH_TO(""), PUSH_TO(", events: [wall]"), "push to pyro" },
+    { PUSH_TO(""), PUSH_TO(", protocol: pyroscope"), "push to pyro" },
+    { PUSH_TO(""), PUSH_TO(", access: own") "access:\n  - {name: own, user: 1, role: view}\n",
+      "push to pyro" },
+    { PUSH_TO(""), PUSH_TO(", samples: 20"), "push to pyro" },
+    { PUSH_TO(""), PUSH_TO(", spool_bytes: 2097152"), "push to pyro" },
+    { PUSH_TO(""), PUSH_TO(", spool_age: 2h"), "push to pyro" },
+    { PUSH_TO(""), PUSH_TO(", link: 'https://flamed:7075'"), "push to pyro" },
+    { PUSH_TO(""), PUSH_TO(", proxy_url: 'http://proxy:1'"), "push to pyro" },
+    { PUSH_TO(""), PUSH_TO(", no_proxy: localhost"), "push to pyro" },
+    { PUSH_TO(""), PUSH_TO(", tls_config: {insecure_skip_verify: true}"), "push to pyro" },
+    { PUSH_TO(", match: 'service=\"shop\"'"), PUSH_TO(", match: 'service=\"cart\"'"),
+      "push to pyro" },
+    { PUSH_TO(", match: 'service=\"shop\"'"), PUSH_TO(", match: 'service=\"shop\"'"), "" },
+    { PUSH_TO(", headers: {X-Scope: '1'}"), PUSH_TO(", headers: {X-Scope: '2'}"), "push to pyro" },
+    { PUSH_TO(", basic_auth: {username: a, password: b}"),
+      PUSH_TO(", basic_auth: {username: a, password: c}"), "push to pyro" },
+    { PUSH_TO(", basic_auth: {username: a, password: b}"),
+      PUSH_TO(", basic_auth: {username: c, password: b}"), "push to pyro" },
+    { ALERT(", authorization: {credentials: b}"), ALERT(", authorization: {credentials: c}"),
+      "webhook of gc" },
+    { ALERT(", authorization: {credentials: b}"),
+      ALERT(", authorization: {type: Basic, credentials: b}"), "webhook of gc" },
+    { ALERT(""),
+      "triggers:\n  - {name: gc, for: 2s, on: 'gc_share > 0.2 for 1m', webhook: {url: "
+      "'http://w:1/b'}}\n",
+      "webhook of gc" },
+    { ALERT(""),
+      "triggers:\n  - {name: gc, for: 2s, on: 'gc_share > 0.2 for 1m', webhook:\n     {url: "
+      "'http://w:1/a', authorization:\n"
+      "       {\n       credentials_file: /k\n       }}}\n",
+      "webhook of gc" },
+    { PUSH_TO(""),
+      "triggers:\n  - {name: pyro, for: 2s, on: 'gc_share > 0.2 for 1m', webhook: {url: "
+      "'http://p:4040'}}\n",
+      "push to pyro, webhook of pyro" },
+};
+
+START_TEST(a_reload_names_changed_targets)
+{
+    _cleanup_buf_ struct buf names = BUF_UPTO(4096);
+    struct error err = ERROR_NULL;
+    struct config a, b;
+
+    ck_assert_int_eq(config_init(&a), 0);
+    ck_assert_int_eq(config_init(&b), 0);
+    ck_assert_msg(config_parse_yaml(span_of(TARGETS[_i].before), "f", 0, &a, &err) == 0, "%s %s",
+                  err.msg, err.remedy);
+    ck_assert_msg(config_parse_yaml(span_of(TARGETS[_i].after), "f", 0, &b, &err) == 0, "%s %s",
+                  err.msg, err.remedy);
+    config_differences(&a, &b, &names);
+    ck_assert_str_eq(names.p ? names.p : "", TARGETS[_i].names);
+    config_deinit(&a);
+    config_deinit(&b);
+}
+END_TEST
+
 START_TEST(flags_override_the_file)
 {
     char path[] = "/tmp/test_config.XXXXXX", line[256];
@@ -407,6 +478,7 @@ int main(void)
     tcase_add_test(tc, an_empty_file_changes_nothing);
     tcase_add_test(tc, reads_schedules_beside_options);
     tcase_add_test(tc, tells_what_differs);
+    tcase_add_loop_test(tc, a_reload_names_changed_targets, 0, ARRAY_SIZE(TARGETS));
     tcase_add_test(tc, flags_override_the_file);
     tcase_add_test(tc, help_names_every_option);
     tcase_add_test(tc, the_man_page_follows_the_table);
