@@ -102,6 +102,11 @@ void review_tick(struct serve *s, uint64_t now_ns)
     if (now_ns < s->review.next_ns)
         return;
     s->review.next_ns = now_ns + REVIEW_EVERY_NS;
+    if (s->review.background_again) {
+        s->review.background_again = false;
+        s->review.background_due = true;
+        pthread_cond_broadcast(&s->workers.work);
+    }
     for (struct request *req = s->capturing; req; req = req->capture.next)
         req->revoked |= !is_over(req) && !review_may_still(req, now_ns);
     for (struct request *req = s->streams; req; req = req->stream.next)
@@ -161,24 +166,50 @@ void review_add(struct request *req, const char *id)
     span_copy(span_of(id), to->id, sizeof(to->id));
 }
 
+/* Claims entry @i if the right to its capture was lost, and copies it to *ret. */
+static bool take_lost(struct serve *s, size_t i, struct background *ret)
+{
+    struct background *b = &s->review.background[i];
+    struct subject now;
+    LOCK_SCOPE(&s->lock);
+
+    if (b->stopping || b->until_ns <= clock_monotonic_ns() ||
+        (rights_now(s, &b->subject, &b->base, &now) && now.role >= b->role &&
+         sees_as_much(&now, &b->subject)))
+        return false;
+    b->stopping = true;
+    *ret = *b;
+    return true;
+}
+
+/* Frees entry @i of the capture @id, or keeps it for the next tick if it was not @stopped. */
+static void give_back(struct serve *s, size_t i, const char *id, bool stopped)
+{
+    struct background *b = &s->review.background[i];
+    LOCK_SCOPE(&s->lock);
+
+    if (strcmp(b->id, id) != 0) /* review_add() needed the entry */
+        return;
+    b->stopping = false;
+    if (stopped)
+        b->until_ns = 0;
+    else
+        s->review.background_again = true;
+}
+
 void review_background(struct serve *s)
 {
     struct error err = ERROR_NULL;
+    struct background b;
 
     for (size_t i = 0; i < BACKGROUND_MAX; i++) {
-        struct background b;
-        struct subject now;
+        int r;
 
-        pthread_mutex_lock(&s->lock);
-        b = s->review.background[i];
-        if (b.until_ns > clock_monotonic_ns() &&
-            (!rights_now(s, &b.subject, &b.base, &now) || now.role < b.role ||
-             !sees_as_much(&now, &b.subject)))
-            s->review.background[i].until_ns = 0;
-        else
-            b.until_ns = 0;
-        pthread_mutex_unlock(&s->lock);
-        if (b.until_ns && s->be.capture_stop(s->be.ctx, &VIEWER_WHOLE, b.id, &err) == 0)
+        if (!take_lost(s, i, &b))
+            continue;
+        r = s->be.capture_stop(s->be.ctx, &VIEWER_WHOLE, b.id, &err);
+        if (r == 0)
             audit_note_stopped(s->audit, &b.subject, b.id, ENDED);
+        give_back(s, i, b.id, r == 0 || r == BACKEND_NOT_FOUND || r == BACKEND_CONFLICT);
     }
 }

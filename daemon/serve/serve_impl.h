@@ -229,6 +229,7 @@ struct own_capture {
 /* A capture that runs on its own. */
 struct background {
     uint64_t until_ns; /* when it has ended; 0: unused */
+    bool stopping;     /* a worker is asking the engine to stop it */
     char id[CAPTURE_ID_BYTES];
     enum role role; /* role that it requires */
     struct subject subject, base;
@@ -277,7 +278,8 @@ struct whose_thread {
 /* The reviews of review.c. Guarded by lock. */
 struct reviews {
     uint64_t next_ns;
-    bool background_due; /* the next worker is to run review_background() */
+    bool background_due;   /* the next worker is to run review_background() */
+    bool background_again; /* the next tick sets background_due: a capture could not be stopped */
     struct background background[BACKGROUND_MAX];
 };
 

@@ -52,6 +52,7 @@ struct fake {
     unsigned scrapes;             /* guarded by lock: scrapes of metrics */
     struct time_range last_range; /* guarded by lock */
     enum past_from last_from;
+    unsigned stalls;      /* guarded by lock: so many calls of capture_stop() fail */
     int past_fails;       /* error of past() */
     bool takes_memory;    /* past() and snapshots ask for too much, and go on without it */
     bool seen;            /* true: the last call named its viewer */

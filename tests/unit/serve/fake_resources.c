@@ -2,6 +2,7 @@
 #include "fake_backend_impl.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/memory_guard.h"
 
 #include <check.h>
@@ -98,6 +99,13 @@ static int fake_capture_profile(void *ctx, const struct viewer *v, const char *i
     return 0;
 }
 
+static bool fake_stalls(struct fake *f)
+{
+    LOCK_SCOPE(&f->lock);
+
+    return f->stalls && f->stalls--;
+}
+
 static int fake_capture_stop(void *ctx, const struct viewer *v, const char *id, struct error *err)
 {
     struct fake *f = ctx;
@@ -107,6 +115,8 @@ static int fake_capture_stop(void *ctx, const struct viewer *v, const char *id, 
         return error_set(err, BACKEND_NOT_FOUND, "there is no capture '%s'", id);
     if (strcmp(id, FAKE_ID) != 0)
         return error_set(err, BACKEND_CONFLICT, "it has ended already");
+    if (fake_stalls(f))
+        return error_set(err, BACKEND_UNAVAILABLE, "flamed is stalled");
     fake_count(f, &f->stopped);
     return 0;
 }
