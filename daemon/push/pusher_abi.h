@@ -24,7 +24,7 @@ enum pusher_kind {
 
 /* Each word is "key=value" and a NUL. Keys: url, header (repeatable), user, password, proxy,
  * no_proxy, insecure, ca, cert, key (the last three in PEM), plain. "plain=1": the body of a
- * successful answer is not read. */
+ * successful answer is ignored. */
 
 struct pusher_head {
     uint32_t kind;   /* enum pusher_kind */

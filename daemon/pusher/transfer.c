@@ -8,7 +8,7 @@
 #include <curl/curl.h>
 #include <fcntl.h>
 
-#define ANSWER_BYTES_MAX ((size_t)64 << 10) /* longer answers are cut off */
+#define ANSWER_BYTES_MAX ((size_t)64 << 10) /* more of an answer is not stored */
 /* The limit of a whole answer: interim answers, headers and the framing of chunks count, too. */
 #define RECEIVED_BYTES_MAX ((uint64_t)1 << 20)
 #define CA_BYTES_MAX ((size_t)4 << 20)
@@ -105,13 +105,23 @@ int transfers_target(struct transfers *t, uint32_t target, struct span words)
     return 0;
 }
 
+/* Returns whether the answer has begun and its status decides the outcome. Only the answer of an
+ * engine that accepted has to be read whole, because it may refuse a part. */
+static bool status_decides(const struct transfer *x)
+{
+    long status = 0;
+
+    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    return x->answer.n > 0 && status >= 200 && (x->plain || status / 100 != 2);
+}
+
 static size_t take_answer(char *p, size_t size, size_t n, void *cookie)
 {
     struct transfer *x = cookie;
     size_t room = ANSWER_BYTES_MAX - MIN(x->answer.n, ANSWER_BYTES_MAX), bytes = size * n;
 
     buf_add(&x->answer, p, MIN(room, bytes));
-    return bytes <= room ? bytes : 0; /* if too long, 0 ends the transfer */
+    return bytes <= room || status_decides(x) ? bytes : 0; /* 0 ends the transfer */
 }
 
 /* Counts all bytes received. The write function does not suffice: libcurl passes only the contents
@@ -282,10 +292,13 @@ static uint32_t failure_of(CURLcode c)
     }
 }
 
-static void finish(struct transfer *x, CURLcode c)
+static void finish(struct transfer *x, CURLcode result)
 {
+    CURLcode c = status_decides(x) ? CURLE_OK : result;
     struct pusher_answer a = { .failure = failure_of(c) };
-    struct span why = span_of(x->error[0] ? x->error : curl_easy_strerror(c));
+    struct span why = span_of(c == CURLE_WRITE_ERROR ? "its answer is longer than flamed-push reads"
+                              : x->error[0]          ? x->error
+                                                     : curl_easy_strerror(c));
     curl_off_t after = 0;
     long status = 0;
 
@@ -309,10 +322,8 @@ static void end_endless(struct transfers *t)
     for (uint32_t i = 0; i < PUSHER_TARGETS_MAX; i++) {
         struct transfer *x = &t->all[i];
 
-        if (!x->easy || x->received <= RECEIVED_BYTES_MAX)
-            continue;
-        snprintf(x->error, sizeof(x->error), "its answer is longer than flamed-push reads");
-        finish(x, CURLE_WRITE_ERROR);
+        if (x->easy && x->received > RECEIVED_BYTES_MAX)
+            finish(x, CURLE_WRITE_ERROR);
     }
 }
 
