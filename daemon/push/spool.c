@@ -10,6 +10,7 @@
 
 #define FOLDER "push"
 #define NAME_BYTES 96
+#define TRIES_MAX 10 /* readings of a body that the disk refuses; then it is lost */
 
 struct entry {
     uint64_t begin_ns, number, bytes;
@@ -25,6 +26,7 @@ struct spool {
     uint64_t number;  /* of the next body */
     uint64_t next_ns; /* from spool_set_next(); stored as the name of an empty file */
     uint64_t bytes, memory_bytes;
+    unsigned tries; /* how often the first body could not be read */
     struct spool_stats stats;
 };
 
@@ -178,6 +180,7 @@ static void remove_first(struct spool *s)
     }
     s->first = (s->first + 1) % SPOOL_ENTRIES_MAX;
     s->count--;
+    s->tries = 0;
 }
 
 /* Only the first body can be removed: bodies are sent in order, so a body under way is the first
@@ -275,23 +278,43 @@ void spool_expire(struct spool *s, uint64_t now_ns)
         lose_first(s, SPOOL_TOO_OLD);
 }
 
+/* Reads the first body. Returns 0, or -errno; -EBADMSG: its file has another size. */
+static int read_first(struct spool *s, struct buf *ret)
+{
+    const struct entry *e = at(s, 0);
+    char name[NAME_BYTES];
+    int r = 0;
+
+    buf_clear(ret);
+    if (e->body) {
+        buf_add(ret, e->body, e->bytes);
+    } else {
+        name_of(s, e, name);
+        r = buf_read_at(ret, s->fd, name);
+    }
+    return r ?: ret->error ?: ret->n == e->bytes ? 0 : -EBADMSG;
+}
+
+/* Returns whether the first body, which could not be read, may be readable later. */
+static bool may_pass(struct spool *s, int error)
+{
+    if (error == -EMFILE || error == -ENFILE || error == -ENOMEM) /* it is not the body's fault */
+        return true;
+    return error != -ENOENT && error != -EBADMSG && error != -EFBIG && ++s->tries < TRIES_MAX;
+}
+
 bool spool_first(struct spool *s, struct buf *ret, uint64_t *ret_number)
 {
     while (s->count) {
-        const struct entry *e = at(s, 0);
-        char name[NAME_BYTES];
+        int r = read_first(s, ret);
 
-        buf_clear(ret);
-        if (e->body) {
-            buf_add(ret, e->body, e->bytes);
-        } else {
-            name_of(s, e, name);
-            buf_read_at(ret, s->fd, name);
-        }
-        if (!ret->error && ret->n == e->bytes) {
-            *ret_number = e->number;
+        if (r == 0) {
+            s->tries = 0;
+            *ret_number = at(s, 0)->number;
             return true;
         }
+        if (may_pass(s, r))
+            return false;
         lose_first(s, SPOOL_UNREADABLE);
     }
     return false;

@@ -52,7 +52,7 @@ uint64_t spool_newest(const struct spool *s);
 /* Drops bodies that are over the age limit at @now_ns (CLOCK_REALTIME). */
 void spool_expire(struct spool *s, uint64_t now_ns);
 /* Reads the oldest body into @ret, and its number, which is unique in @s. Returns false if no body
- * waits. */
+ * waits, or if it cannot be read now. A body that stays unreadable is lost and counted. */
 bool spool_first(struct spool *s, struct buf *ret, uint64_t *ret_number);
 /* Removes the body @number, which was sent or given up. Does nothing if a limit has already dropped
  * the body, because that loss is counted. */

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -167,6 +168,12 @@ START_TEST(removes_what_was_sent_alone)
 }
 END_TEST
 
+/* Writes the path of the body that is the first of its spool, from the first minute. */
+static void path_of_first(char path[128])
+{
+    snprintf(path, 128, "%s/push/engine/%020llu-%016x.otlp", folder, (unsigned long long)MINUTE, 0);
+}
+
 /* A missing folder is like a full disk: a little stays in memory, and the rest is counted. */
 START_TEST(goes_on_without_a_disk)
 {
@@ -175,8 +182,7 @@ START_TEST(goes_on_without_a_disk)
     char path[128];
 
     ck_assert_int_eq(spool_add(s, MINUTE, SPAN("written")), 0);
-    snprintf(path, sizeof(path), "%s/push/engine/%020llu-%016x.otlp", folder,
-             (unsigned long long)MINUTE, 0);
+    path_of_first(path);
     ck_assert_int_eq(unlink(path), 0);
     snprintf(path, sizeof(path), "%s/push/engine", folder);
     ck_assert_int_eq(rmdir(path), 0);
@@ -192,6 +198,63 @@ START_TEST(goes_on_without_a_disk)
     expect_first(s, "in memory");
     spool_remove(s, first);
     ck_assert_int_eq(spool_add(s, 12 * MINUTE, SPAN("room again")), 0);
+    spool_close(s);
+}
+END_TEST
+
+START_TEST(waits_for_a_descriptor)
+{
+    struct spool *s = opened("otlp", 1000);
+    _cleanup_buf_ struct buf b = BUF_UPTO(SPOOL_BODY_MAX);
+    struct rlimit old, none;
+
+    for (uint64_t i = 1; i <= 3; i++)
+        ck_assert_int_eq(spool_add(s, i * MINUTE, SPAN("1234")), 0);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+    none = (struct rlimit){ 0, old.rlim_max };
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < 100; i++)
+        ck_assert(!spool_first(s, &b, &first));
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+    ck_assert_uint_eq(stats_of(s).bodies, 3);
+    expect_first(s, "1234");
+    ck_assert_uint_eq(stats_of(s).oldest_ns, MINUTE);
+    ck_assert_uint_eq(stats_of(s).lost[SPOOL_UNREADABLE], 0);
+    spool_close(s);
+}
+END_TEST
+
+/* The disk refuses the first body: it is tried again, and does not keep the others for ever. */
+START_TEST(gives_an_unreadable_body_up)
+{
+    struct spool *s = opened("otlp", 1000);
+    char path[128];
+
+    path_of_first(path);
+    ck_assert_int_eq(spool_add(s, MINUTE, SPAN("one")), 0);
+    ck_assert_int_eq(spool_add(s, 2 * MINUTE, SPAN("two")), 0);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    for (int i = 0; i < 9; i++)
+        expect_first(s, NULL);
+    ck_assert_uint_eq(stats_of(s).bodies, 2);
+    expect_first(s, "two");
+    ck_assert_uint_eq(stats_of(s).lost[SPOOL_UNREADABLE], 1);
+    spool_close(s);
+}
+END_TEST
+
+START_TEST(drops_a_body_of_another_size)
+{
+    struct spool *s = opened("otlp", 1000);
+    char path[128];
+
+    path_of_first(path);
+    ck_assert_int_eq(spool_add(s, MINUTE, SPAN("one")), 0);
+    ck_assert_int_eq(spool_add(s, 2 * MINUTE, SPAN("two")), 0);
+    ck_assert_int_eq(truncate(path, 1), 0);
+    expect_first(s, "two");
+    ck_assert_uint_eq(stats_of(s).lost[SPOOL_UNREADABLE], 1);
     spool_close(s);
 }
 END_TEST
@@ -256,6 +319,9 @@ int main(void)
     tcase_add_test(tc, drops_the_oldest_beyond_its_bounds);
     tcase_add_test(tc, removes_what_was_sent_alone);
     tcase_add_test(tc, goes_on_without_a_disk);
+    tcase_add_test(tc, waits_for_a_descriptor);
+    tcase_add_test(tc, gives_an_unreadable_body_up);
+    tcase_add_test(tc, drops_a_body_of_another_size);
     tcase_add_test(tc, takes_its_own_files_alone);
     tcase_add_test(tc, keeps_a_message_of_the_end);
     return suite_run_case("push_spool", tc);
