@@ -389,8 +389,10 @@ int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, st
             return stored;
         json_decref(facts);
     }
+    if (store_writer_drop(api->engine.store_writer, id))
+        r = 0; /* the writer deletes it, too, if the disk is busy now */
     stored = api->engine.store ? store_delete(api->engine.store, id, err) : STORE_NOT_FOUND;
-    if (stored == STORE_NOT_FOUND)
-        return r == 0 ? 0 : not_found(id, err);
-    return stored;
+    if (r == 0 && (stored == STORE_NOT_FOUND || stored == -EBUSY))
+        return 0;
+    return stored == STORE_NOT_FOUND ? not_found(id, err) : stored;
 }

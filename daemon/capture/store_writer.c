@@ -24,6 +24,8 @@ struct kept {
     uint64_t answer_ns;   /* CLOCK_MONOTONIC by which `done` is called, stored or not */
     capture_done_fn done; /* NULL: no caller waits */
     void *cookie;
+    bool dropped; /* it is not to be stored */
+    bool settled; /* it is stored, or not, for good */
 };
 
 struct store_writer {
@@ -50,18 +52,40 @@ static void tell(struct store_writer *k, struct kept *item, const struct error *
     pthread_mutex_lock(&k->lock);
 }
 
+/* Returns whether @item was dropped until now. If not, and it is stored, it can no longer be. */
+static bool is_dropped(struct store_writer *k, struct kept *item, bool stored)
+{
+    LOCK_SCOPE(&k->lock);
+
+    item->settled = stored;
+    return item->dropped;
+}
+
+static int put(struct store_writer *k, struct kept *item, struct error *err)
+{
+    struct profile *p = item->profile;
+    bool dropped = is_dropped(k, item, /* stored= */ false);
+    int r = 0;
+
+    if (k->store && !dropped) {
+        r = store_put(k->store, p, item->schedule[0] ? item->schedule : NULL, item->max_age_s, err);
+        if (r < 0)
+            store_put_failed(k->store, p->id, p, err->msg, NULL);
+        dropped = is_dropped(k, item, /* stored= */ true);
+    }
+    if (!dropped)
+        return r;
+    if (k->store)
+        store_delete(k->store, p->id, NULL); /* also the note that it ran */
+    return error_set(err, -ECANCELED, "the capture was deleted");
+}
+
 static void keep(struct store_writer *k, struct kept *item)
 {
     struct error err = ERROR_NULL;
-    struct profile *p = item->profile;
-    int r = 0;
-
-    if (k->store)
-        r = store_put(k->store, p, item->schedule[0] ? item->schedule : NULL, item->max_age_s,
-                      &err);
-    if (r < 0)
-        store_put_failed(k->store, p->id, p, err.msg, NULL);
+    int r = put(k, item, &err);
     LOCK_SCOPE(&k->lock);
+
     if (item->done)
         tell(k, item, r < 0 ? &err : NULL);
 }
@@ -246,8 +270,21 @@ struct profile *store_writer_find(struct store_writer *k, const char *id)
     LOCK_SCOPE(&k->lock);
 
     for (struct kept *item = k->queue; item && !found; item = item->next) {
-        if (item->profile && strcmp(item->profile->id, id) == 0)
+        if (item->profile && !item->dropped && strcmp(item->profile->id, id) == 0)
             found = profile_ref(item->profile);
     }
     return found;
+}
+
+bool store_writer_drop(struct store_writer *k, const char *id)
+{
+    bool dropped = false;
+    LOCK_SCOPE(&k->lock);
+
+    for (struct kept *item = k->queue; item && !dropped; item = item->next) {
+        dropped =
+            item->profile && !item->dropped && !item->settled && strcmp(item->profile->id, id) == 0;
+        item->dropped |= dropped;
+    }
+    return dropped;
 }

@@ -48,3 +48,6 @@ void store_writer_put_runs(struct store_writer *k, const char *schedule,
                            const struct store_runs *h);
 /* Returns the profile of a queued capture, as a new reference; NULL: none. */
 struct profile *store_writer_find(struct store_writer *k, const char *id);
+/* Makes sure that a queued capture is not stored. Returns false if it is not queued, or stored
+ * already. */
+bool store_writer_drop(struct store_writer *k, const char *id);

@@ -72,6 +72,78 @@ START_TEST(no_answer_waits_for_good)
 }
 END_TEST
 
+static sem_t putting, go_on;
+static bool put_waits;
+
+int __real_store_put(struct store *s, const struct profile *p, const char *schedule,
+                     uint64_t max_age_s, struct error *err);
+int __wrap_store_put(struct store *s, const struct profile *p, const char *schedule,
+                     uint64_t max_age_s, struct error *err);
+int __wrap_store_put(struct store *s, const struct profile *p, const char *schedule,
+                     uint64_t max_age_s, struct error *err)
+{
+    if (put_waits) {
+        sem_post(&putting);
+        sem_wait(&go_on);
+    }
+    return __real_store_put(s, p, schedule, max_age_s, err);
+}
+
+/* A deleted capture is not stored afterwards: not the first, which is being stored, nor a later
+ * one. Nor does the note stay that it ran. */
+START_TEST(a_deleted_capture_is_not_stored)
+{
+    struct store *store = open_store(1 << 20, 0);
+    struct store_writer *k = NULL;
+    struct profile *p = make_profile(SECOND, NSEC_PER_SEC, 3, "leaf");
+
+    sem_init(&putting, 0, 0);
+    sem_init(&go_on, 0, 0);
+    told = 0;
+    put_waits = true;
+    ck_assert_int_eq(store_put_running(store, SECOND, p, NULL, NULL), 0);
+    ck_assert_int_eq(store_writer_start(store, &k), 0);
+    store_writer_put(k, make_profile(FIRST, NSEC_PER_SEC, 3, "leaf"), NULL, 0, STORE_WRITER_WAITED,
+                     UINT64_MAX, NULL, NULL);
+    ck_assert_int_eq(sem_wait(&putting), 0);
+    store_writer_put(k, p, NULL, 0, STORE_WRITER_WAITED, UINT64_MAX, note, &told);
+    put_waits = false;
+    ck_assert(!store_writer_drop(k, "3"));
+    ck_assert(store_writer_drop(k, FIRST));
+    ck_assert(store_writer_drop(k, SECOND));
+    ck_assert(!store_writer_drop(k, SECOND));
+    ck_assert_ptr_null(store_writer_find(k, FIRST));
+    ck_assert_ptr_null(store_writer_find(k, SECOND));
+    sem_post(&go_on);
+    store_writer_stop(k);
+    ck_assert_int_eq(told, 1); /* the request has its answer */
+    ck_assert_str_eq(told_err.msg, "the capture was deleted");
+    ck_assert_int_eq(store_get(store, FIRST, &p, NULL), STORE_NOT_FOUND);
+    ck_assert_int_eq(store_delete(store, SECOND, NULL), STORE_NOT_FOUND);
+    store_close(store);
+}
+END_TEST
+
+/* Once it is stored, store_delete() deletes it. */
+START_TEST(a_stored_capture_is_not_dropped)
+{
+    struct store *store = open_store(1 << 20, 0);
+    struct store_writer *k = NULL;
+
+    sem_init(&entered, 0, 0);
+    sem_init(&leave, 0, 0);
+    ck_assert_int_eq(store_writer_start(store, &k), 0);
+    store_writer_put(k, make_profile(FIRST, NSEC_PER_SEC, 3, "leaf"), NULL, 0, STORE_WRITER_WAITED,
+                     UINT64_MAX, hold, NULL);
+    ck_assert_int_eq(sem_wait(&entered), 0);
+    ck_assert(!store_writer_drop(k, FIRST));
+    ck_assert_int_eq(store_delete(store, FIRST, NULL), 0);
+    sem_post(&leave);
+    store_writer_stop(k);
+    store_close(store);
+}
+END_TEST
+
 static char order[8];
 
 static void note_order(void *cookie, int outcome, struct profile *p, const struct error *err)
@@ -117,6 +189,8 @@ int main(void)
     TCase *tc = tcase_create("store_writer");
 
     tcase_add_test(tc, no_answer_waits_for_good);
+    tcase_add_test(tc, a_deleted_capture_is_not_stored);
+    tcase_add_test(tc, a_stored_capture_is_not_dropped);
     tcase_add_test(tc, who_waits_comes_first);
     return run_store_tests("store_writer", tc);
 }
