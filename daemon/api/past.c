@@ -3,7 +3,6 @@
  * times. */
 #include "api/past_impl.h"
 #include "event/events.h"
-#include "profile/match.h"
 
 #define PAST_CAPTURES_MAX 1000 /* captures merged into one answer */
 
@@ -138,7 +137,7 @@ static int holds(const struct profile *p, const struct profile_slice *slice,
  * many were read, or -errno. */
 static int merge_stored(struct store *store, struct past_filter *f,
                         const struct profile_slice *slice, struct stored_list *l, struct merger *m,
-                        struct error *err)
+                        struct past_reach *reach, struct error *err)
 {
     size_t count = l->count;
     int r = 0, read = 0;
@@ -150,6 +149,12 @@ static int merge_stored(struct store *store, struct past_filter *f,
         r = store_get(store, l->items[i].id, &p, err);
         if (r == STORE_NOT_FOUND) {
             r = 0; /* retention has deleted it */
+            continue;
+        }
+        if (r == -EBADMSG) {
+            r = 0;
+            reach->damaged++;
+            span_copy(span_of(l->items[i].id), reach->damaged_id, sizeof(reach->damaged_id));
             continue;
         }
         if (r < 0)
@@ -199,7 +204,7 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
     stored_meta(f, list, next[0], from_ns, to_ns, &meta);
     slice.from_ns = MAX(from_ns, meta.start_realtime_ns);
     r = merger_new(&slice, &meta, &merger)
-            ?: merge_stored(api->engine.store, f, &slice, list, merger, err);
+            ?: merge_stored(api->engine.store, f, &slice, list, merger, reach, err);
     if (r > 0)
         r = merger_finish(merger, ret);
     reach->captures = list->count;
@@ -345,38 +350,7 @@ static int take_stored(struct api *api, struct past *p, const struct time_range 
     if (p->reach.store_closed) /* answer with the other parts alone */
         r = p->count ? 0 : BACKEND_UNAVAILABLE;
     p->count += p->parts[p->count] != NULL;
-    return r;
-}
-
-int past_filter_init(const struct target_selector *t, struct past_filter *f, struct error *err)
-{
-    int r = 0;
-
-    *f = (struct past_filter){ .t = t };
-    if (t->jvm)
-        r = match_new(&t->jvm, 1, "jvm", &f->jvm, err);
-    if (f->jvm)
-        match_begin_long(f->jvm);
-    if (r == 0 && t->viewer && t->viewer->seen)
-        r = matcher_set_new(t->viewer->seen, &f->seen, err);
-    if (r == 0 && t->matchers)
-        r = matcher_set_new(t->matchers, &f->asked, err);
-    return r;
-}
-
-int past_filter_refuse(const struct past_filter *f, int r, struct error *err)
-{
-    if (r < 0)
-        return r;
-    return match_refuse_spent(f->jvm, err) ?: matcher_set_refuse_spent(f->asked, err) ?:
-        matcher_set_refuse_spent(f->seen, err) ?: r;
-}
-
-void past_filter_deinit(struct past_filter *f)
-{
-    match_free(f->jvm);
-    matcher_set_free(f->seen);
-    matcher_set_free(f->asked);
+    return r == 0 && !p->count && p->reach.damaged ? -EBADMSG : r; /* with the store's sentence */
 }
 
 /* Writes the recorder's state, which answers show beside the profile. */
@@ -421,6 +395,11 @@ static int past_finish(struct past *p, const struct time_range *range,
         r = past_together(&p->filter, range, p->parts, p->count, ret);
     if (r == 0 && p->count)
         past_warn(p->filter.t, recorder->reach, event, *ret);
+    if (r == 0 && p->count && p->reach.damaged)
+        profile_warn(*ret,
+                     "damaged stored captures are left out (%zu), such as %s: DELETE "
+                     "/api/v1/captures/ID removes one",
+                     p->reach.damaged, p->reach.damaged_id);
     if (r == 0 && p->count && p->flight.unrecorded[0]) /* for an answer of any parts */
         profile_warn(*ret, "allocations of %d are not recorded now: %s", p->flight.pid,
                      p->flight.unrecorded);
@@ -471,9 +450,8 @@ int past_timeline(struct api *api, const struct target_selector *t, const struct
 
     if (r == 0 && store)
         r = take_stored(api, &past, range, event, err);
-    if (r == BACKEND_UNAVAILABLE && sums->reach.parts) /* the store is closed, but the history has
-                                                        * answered */
-        r = 0;
+    if ((r == BACKEND_UNAVAILABLE || r == -EBADMSG) && sums->reach.parts)
+        r = 0; /* the store is closed or damaged, but the history has answered */
     r = past_filter_refuse(&past.filter, r, err);
     past_tell(&past, ret_recorder);
     if (r == 0)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/utc_text.h"
+#include "request/backend.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,8 @@ struct past_reach {
     bool recorder_full;        /* its memory was too small for recorder_keep_ns */
     size_t captures;           /* stored captures in the answer */
     uint64_t captured_ns;      /* the time that these captures cover together */
+    size_t damaged;            /* stored captures that are damaged and left out */
+    char damaged_id[CAPTURE_ID_BYTES]; /* the last of them */
 };
 
 /* Writes that the answer covers less than the request, and why. Writes "" and returns false if

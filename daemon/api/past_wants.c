@@ -158,3 +158,34 @@ bool past_wants_sums(void *cookie, const struct history_image *image)
 
     return (image->host_pid || !some) && past_wants_image(f, image);
 }
+
+int past_filter_init(const struct target_selector *t, struct past_filter *f, struct error *err)
+{
+    int r = 0;
+
+    *f = (struct past_filter){ .t = t };
+    if (t->jvm)
+        r = match_new(&t->jvm, 1, "jvm", &f->jvm, err);
+    if (f->jvm)
+        match_begin_long(f->jvm);
+    if (r == 0 && t->viewer && t->viewer->seen)
+        r = matcher_set_new(t->viewer->seen, &f->seen, err);
+    if (r == 0 && t->matchers)
+        r = matcher_set_new(t->matchers, &f->asked, err);
+    return r;
+}
+
+int past_filter_refuse(const struct past_filter *f, int r, struct error *err)
+{
+    if (r < 0)
+        return r;
+    return match_refuse_spent(f->jvm, err) ?: matcher_set_refuse_spent(f->asked, err) ?:
+        matcher_set_refuse_spent(f->seen, err) ?: r;
+}
+
+void past_filter_deinit(struct past_filter *f)
+{
+    match_free(f->jvm);
+    matcher_set_free(f->seen);
+    matcher_set_free(f->asked);
+}
