@@ -169,18 +169,18 @@ const struct option config_options[] = {
       .help = "Print a new token and what to put into the file for it, and exit. The token is "
               "shown only this once.",
       .flag_only = true },
-    { "login", OPTION_ACTION, AT(login), 0, 0, NULL, NULL,
+    { "login", OPTION_ACTION, AT(only.login), 0, 0, NULL, NULL,
       .help = "Ask the running flamed for an address, print it, and exit. A browser that opens it "
               "logs in as the user who ran this. The address is good once, for two minutes. For "
               "root and the group flamed.",
       .flag_only = true },
-    { "check_config", OPTION_ACTION, AT(check_config), 0, 0, NULL, NULL,
+    { "check_config", OPTION_ACTION, AT(only.check_config), 0, 0, NULL, NULL,
       .help = "Read the command line and the file, print what is wrong with them or that they are "
               "right, and exit.",
       .flag_only = true },
-    { "version", OPTION_ACTION, AT(version), 0, 0, NULL, NULL,
+    { "version", OPTION_ACTION, AT(only.version), 0, 0, NULL, NULL,
       .help = "Print the version and exit.", .flag_only = true },
-    { "help", OPTION_ACTION, AT(help), 0, 0, NULL, NULL, .help = "Print this list and exit.",
+    { "help", OPTION_ACTION, AT(only.help), 0, 0, NULL, NULL, .help = "Print this list and exit.",
       .flag_only = true },
 };
 
@@ -289,6 +289,7 @@ int config_parse_fd(int fd, uint64_t given, struct config *c, struct error *err)
                          c->config_file);
     if (r < 0)
         return error_code(err, r, "cannot read the configuration '%.128s'", c->config_file);
+    c->has_file = true;
     return config_parse_yaml(buf_span(&text), c->config_file, given, c, err);
 }
 
@@ -311,7 +312,7 @@ int config_load(int argc, char *const *argv, struct config *c, struct error *err
     if (r < 0)
         return error_set(err, r, "out of memory");
     r = config_parse_argv(argc, argv, c, &given, err);
-    if (r < 0 || c->help || c->version)
+    if (r < 0 || c->only.help || c->only.version)
         return r;
     r = open_file(c->config_file, &fd);
     if (r == -ENOENT && !is_given(given, AT(config_file)))

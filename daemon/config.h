@@ -73,7 +73,10 @@ struct config {
     char *new_token;
     struct push_config *push; /* engines that get profiles; owned; NULL: the file has none */
     struct rules *rules;      /* schedules and triggers; owned; NULL: the file has none */
-    bool login, check_config, version, help;
+    struct {
+        bool login, check_config, version, help;
+    } only;        /* what flamed does in place of serving */
+    bool has_file; /* a file was read */
 };
 
 /* Sets all options to their defaults. Returns 0 or -ENOMEM. */

@@ -295,17 +295,17 @@ static int print_check(const struct config *c, int r, struct error *err)
  * Returns false if flamed has to start. */
 static bool is_answered(const struct config *c, int r, struct error *err, int *ret_status)
 {
-    if (c->check_config)
+    if (c->only.check_config)
         *ret_status = print_check(c, r, err);
     else if (r < 0)
         return false;
     else if (c->new_token && c->new_token[0])
         *ret_status = print_token(c->new_token);
-    else if (c->login)
+    else if (c->only.login)
         *ret_status = login_print(c, err) < 0 ? print_failure(err->msg, err) : 0;
-    else if (c->help)
+    else if (c->only.help)
         *ret_status = print_help();
-    else if (c->version)
+    else if (c->only.version)
         *ret_status = printf("flamed " FLAMED_VERSION "\n") < 0;
     else
         return false;

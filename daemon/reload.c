@@ -19,10 +19,14 @@ static int read_again(const struct reload *r, struct engine *engine, struct conf
 
     if (result == 0)
         result = engine_open_config(engine, TLS_FILE_CONFIG, &fd, err);
-    if (result > 0) /* as at the start: only the default one may be missing */
-        return strcmp(c->config_file, CONFIG_FILE_DEFAULT) == 0
-                   ? 0
-                   : error_set(err, -ENOENT, "there is no configuration '%.128s'", c->config_file);
+    if (result > 0) {
+        /* As at the start, only the default one may be missing. One that was there may be in
+         * replacement now: without it, the rules that narrow rights would end. */
+        if (strcmp(c->config_file, CONFIG_FILE_DEFAULT) == 0 && !r->config->has_file)
+            return 0;
+        error_remedy(err, "put it back; or restart flamed to run without it");
+        return error_set(err, -ENOENT, "there is no configuration '%.128s'", c->config_file);
+    }
     return result < 0 ? result : config_parse_fd(fd, given, c, err);
 }
 
@@ -173,6 +177,7 @@ void reload_config(struct reload *r, struct engine *engine)
         result = engine_set_rules(engine, fresh.rules, &err);
     if (result == 0) {
         fresh.rules = NULL; /* the engine owns these now */
+        r->config->has_file = fresh.has_file;
         serve_set_access(r->serve, TAKE_PTR(fresh.access));
         reload_plain(r, engine);
         log_info("the configuration was read again: %zu schedules, %zu triggers", schedules,

@@ -46,8 +46,8 @@ START_TEST(has_defaults)
     ck_assert_uint_eq(c.captures.samples_max, 20000000);
     ck_assert_uint_eq(c.answer_max_bytes, (uint64_t)64 << 20);
     ck_assert_uint_eq(c.idle_timeout_s, 30);
-    ck_assert(!c.broker.attach_mount && !c.broker.bpf_only && !c.show_arguments && !c.help &&
-              !c.version);
+    ck_assert(!c.broker.attach_mount && !c.broker.bpf_only && !c.show_arguments && !c.only.help &&
+              !c.only.version);
     config_deinit(&c);
 }
 END_TEST
@@ -82,7 +82,7 @@ START_TEST(reads_the_command_line)
     ck_assert_uint_eq(c.answer_max_bytes, (uint64_t)1 << 30);
     ck_assert_uint_eq(c.symbols, CONFIG_SYMBOLS_MEMORY);
     ck_assert_str_eq(c.store.folder, "/x");
-    ck_assert(c.show_arguments && c.help);
+    ck_assert(c.show_arguments && c.only.help);
     config_deinit(&c);
 }
 END_TEST
