@@ -208,7 +208,10 @@ int top_table(const struct view *v, const struct top_opts *o, struct buf *out)
     else
         add_functions(v, o, list, MIN(count, o->rows), out);
     if (v->samples == 0)
-        add_line(o, out, "(no samples: the target used no CPU time)");
+        add_line(o, out,
+                 v->profile->total == 0 && strcmp(view_event(v)->name, "cpu") == 0
+                     ? "(no samples: the target used no CPU time)"
+                     : "(no samples)");
     if (o->live)
         buf_add_str(out, CLEAR_BELOW);
     return r;

@@ -198,6 +198,39 @@ START_TEST(a_table_has_200_groups_at_most)
 }
 END_TEST
 
+static const struct {
+    const char *event;
+    bool sampled; /* it has samples, of which a parameter shows none */
+    const char *line;
+} EMPTY[] = {
+    { "cpu", false, "(no samples: the target used no CPU time)\n" },
+    { "cpu", true, "(no samples)\n" },
+    { "alloc", false, "(no samples)\n" }, /* it may have run all the time */
+};
+
+START_TEST(a_table_without_samples)
+{
+    const struct top_opts how = { .width = 80, .rows = 20 };
+    struct view_opts o = { .trace_high = EMPTY[_i].sampled };
+    struct profile meta = { .event_count = 1, .events = { { .unit = "nanoseconds" } } };
+    _cleanup_buf_ struct buf out = BUF_UPTO(1 << 20);
+    struct profile *p = NULL;
+    struct view *v = NULL;
+
+    snprintf(meta.events[0].name, sizeof(meta.events[0].name), "%s", EMPTY[_i].event);
+    frame = recorded_frame("Shop", "pay", FRAME_C2, 0);
+    if (EMPTY[_i].sampled)
+        sample(1, main_thread, STATE_RUNNING);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
+    ck_assert_int_eq(top_table(v, &how, &out), 0);
+    buf_add_char(&out, '\0');
+    ck_assert_msg(strstr(out.p, EMPTY[_i].line), "%s", out.p);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("view_groups");
@@ -206,5 +239,6 @@ int main(void)
     tcase_add_loop_test(tc, puts_a_frame_for_each, 0, ARRAY_SIZE(CASES));
     tcase_add_loop_test(tc, lists_groups_by_weight, 0, 2);
     tcase_add_loop_test(tc, a_table_has_200_groups_at_most, 0, 2);
+    tcase_add_loop_test(tc, a_table_without_samples, 0, ARRAY_SIZE(EMPTY));
     return suite_run_case("view_groups", tc);
 }
