@@ -162,10 +162,11 @@ bool handle_health(struct request *req)
 bool handle_openapi(struct request *req)
 {
     struct span document = serve_openapi();
+    struct error err = ERROR_NULL;
 
     if (document.n)
         answer_fixed(&req->answer, "application/json", document);
     else
-        answer_outcome(&req->answer, -ENOMEM, NULL, 0);
+        answer_outcome(&req->answer, -ENOMEM, &err, 0);
     return true;
 }

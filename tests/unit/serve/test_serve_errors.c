@@ -321,6 +321,29 @@ START_TEST(a_live_table_without_memory_ends)
 }
 END_TEST
 
+static bool no_document;
+
+struct span __real_serve_openapi(void);
+struct span __wrap_serve_openapi(void);
+struct span __wrap_serve_openapi(void)
+{
+    return no_document ? SPAN_NULL : __real_serve_openapi();
+}
+
+START_TEST(the_description_without_memory_is_refused)
+{
+    _cleanup_reply_ struct reply r, again;
+
+    no_document = true;
+    ask("GET", "/openapi.json", NULL, &r);
+    ck_assert_uint_eq(r.status, 503);
+    ck_assert_ptr_nonnull(strstr(r.body.p, "too little memory"));
+    no_document = false;
+    ask("GET", "/openapi.json", NULL, &again);
+    ck_assert_uint_eq(again.status, 200);
+}
+END_TEST
+
 START_TEST(json_without_memory_is_refused)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(32 << 20);
@@ -368,6 +391,7 @@ int main(void)
     tcase_add_loop_test(memory, no_answer_is_made_of_a_part, 0, 4);
     tcase_add_loop_test(memory, unread_samples_are_not_none, 0, 2);
     tcase_add_test(memory, a_live_table_without_memory_ends);
+    tcase_add_test(memory, the_description_without_memory_is_refused);
     tcase_add_test(memory, json_without_memory_is_refused);
     suite_add_tcase(s, served);
     suite_add_tcase(s, own);
