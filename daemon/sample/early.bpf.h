@@ -18,8 +18,8 @@ struct kept {
     __u64 words[OFF_EARLY_WORDS];
 };
 
-/* By thread id in the first pid namespace. The loader sets the number. */
-MAP(kepts, HASH, 1, __u32, struct kept);
+/* By early_key(). Each thread here also has an entry in early_waits. The loader sets the number. */
+MAP(kepts, HASH, 1, __u64, struct kept);
 
 /* An empty value, which new entries start from. */
 MAP(empty_kept, ARRAY, 1, __u32, struct kept);
@@ -27,8 +27,9 @@ MAP(empty_kept, ARRAY, 1, __u32, struct kept);
 /* Returns the stored stack of @task; NULL: none is stored or, with @create, the map is full. */
 static __always_inline struct kept *kept_of(struct task_struct *task, bool create)
 {
-    __u32 key = task->pid, zero = 0;
+    __u64 key = early_key(task);
     struct kept *k = bpf_map_lookup_elem(&kepts, &key), *empty;
+    __u32 zero = 0;
 
     if (k || !create)
         return k;

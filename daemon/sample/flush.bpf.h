@@ -91,11 +91,11 @@ int off_blocked(struct bpf_iter__task *ctx)
     if (!w) {
         if (task->on_cpu)
             return 0;
-        /* The thread has waited since before the program was attached. */
-        w = wait_of(task, /* create= */ true);
+        /* The thread has waited since before the program was attached, or without room. */
+        if (!sets_without_room(task, 1U << (set & 31)))
+            w = wait_of(task, /* create= */ true);
         if (!w) {
-            count(STACK_LOST_OTHER, 1);
-            lose_of(task, process_number(task), 1U << (set & 31), /* costly= */ false);
+            lose_state(task, 1U << (set & 31));
             return 0;
         }
         w->asked = 0;

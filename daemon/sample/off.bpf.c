@@ -11,15 +11,15 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Schedules task work that takes the user stack of @task. @w: its state, may be NULL. Returns false
- * if the kernel cannot schedule the work. */
+/* Schedules task work that takes the user stack of @task. @w: its state. Returns false if the
+ * kernel cannot schedule the work. */
 static __always_inline bool schedule(struct task_struct *task, struct wait *w, struct desk *d)
 {
     __u64 key = (__u64)bpf_get_smp_processor_id() << 48 | ++d->last_key;
     struct late *l;
 
     d->form.ended.key = key;
-    d->form.ended.before = w ? w->late_key : 0;
+    d->form.ended.before = w->late_key;
     if (bpf_map_update_elem(&lates, &key, &d->form, BPF_NOEXIST))
         return false;
     l = bpf_map_lookup_elem(&lates, &key);
@@ -31,8 +31,7 @@ static __always_inline bool schedule(struct task_struct *task, struct wait *w, s
         bpf_map_delete_elem(&lates, &key);
         return false;
     }
-    if (w)
-        w->late_key = key;
+    w->late_key = key;
     count(OFF_LATE, 1);
     return true;
 }
@@ -45,6 +44,31 @@ static __always_inline __u32 sets_after(struct task_struct *task, __u32 sets)
             sets &= ~(1U << i);
     }
     return sets;
+}
+
+/* Returns those of @sets for which the wait of @task, a thread without a state, has an unknown
+ * start: there was no room for a state, and the thread ran after they began. */
+static __always_inline __u32 sets_without_room(struct task_struct *task, __u32 sets)
+{
+    __u64 ns = *(volatile __u64 *)&no_room_ns, arrived_ns = arrival_of(task);
+
+    if (!ns || ns < task->start_time)
+        return 0;
+    if (arrived_ns && clock_known && arrived_ns + clock_difference_ns < ns)
+        ns = arrived_ns + clock_difference_ns;
+    UNWIND_LOOP
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
+        if (ns < set_rates[i].start_ns)
+            sets &= ~(1U << i);
+    }
+    return sets;
+}
+
+/* Counts a wait of @task without room for its state as lost for @sets. */
+static __always_inline void lose_state(struct task_struct *task, __u32 sets)
+{
+    count(STACK_LOST_OTHER, 1);
+    lose_of(task, process_number(task), sets, /* costly= */ false);
 }
 
 /* Samples a wait of @task with an unreported end: kernels of some virtual machines leave out a few
@@ -62,7 +86,7 @@ static __attribute__((noinline)) int ended_unseen(struct task_struct *task, stru
     if (met)
         ran_ns = w->ran_ns;
     else
-        sets = sets_after(task, sets);
+        sets = sets_after(task, sets) & ~sets_without_room(task, sets);
     ran_ns = task->se.sum_exec_runtime - ran_ns;
     if (!d || (met && !since) || now_ns - (since & ~(__u64)MET) <= ran_ns)
         return 0;
@@ -89,9 +113,8 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
         if (!sets_of(task, NULL))
             return;
         w = wait_of(task, /* create= */ true);
-        if (!w) {
-            count(STACK_LOST_OTHER, 1);
-            lose_of(task, process_number(task), sets_of(task, NULL), /* costly= */ false);
+        if (!w) { /* the wait counts as lost at its end */
+            no_room_ns = now_ns;
             return;
         }
     }
@@ -116,7 +139,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
 /* Drops what is stored for a thread that ends. */
 static __always_inline void forget(struct task_struct *task)
 {
-    __u32 key = task->pid;
+    __u64 key = early_key(task);
 
     bpf_map_delete_elem(&early_waits, &key);
     bpf_map_delete_elem(&kepts, &key);
@@ -139,7 +162,7 @@ static __always_inline void compare_clocks(struct task_struct *prev, struct task
 }
 
 /* Handles the finished wait of @next that began at @since and that some set has drawn. @w is its
- * state, or NULL. Writes the wait, or schedules the take of the user's stack. */
+ * state. Writes the wait, or schedules the take of the user's stack. */
 static __always_inline int take(struct task_struct *next, struct wait *w, struct desk *d,
                                 __u64 since, __u64 now_ns, bool task_work)
 {
@@ -147,7 +170,7 @@ static __always_inline int take(struct task_struct *next, struct wait *w, struct
     __u64 run_delay = run_delay_of(next);
 
     asm volatile("" : "+r"(run_delay)); /* keeps clang from merging two loads */
-    if (w && since)
+    if (since)
         run_delay = w->run_delay;
     x->time_ns = now_ns;
     x->flush = 0;
@@ -157,7 +180,7 @@ static __always_inline int take(struct task_struct *next, struct wait *w, struct
     x->runs = runs_of(next);
     x->exec_id = (__u32)next->self_exec_id;
     take_kernel_stack(next, x);
-    if (w && since && w->throttled)
+    if (since && w->throttled)
         x->flags |= SAMPLE_THROTTLED;
     if (!task_work && write_kept(next, d, since))
         return 0;
@@ -174,7 +197,7 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
 {
     struct wait *w = wait_of(next, /* create= */ false);
     __u64 since = 0, futex = 0;
-    __u32 sets, flushed;
+    __u32 sets, flushed, lost;
     bool taken, asked;
     struct desk *d;
 
@@ -188,15 +211,24 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     d = my_desk();
     if (!d)
         return 0;
-    if (!w)
+    if (!w) {
         w = wait_of(next, /* create= */ true);
-    flushed = since & MET && w ? w->flush : 0;
+        lost = w ? sets_without_room(next, sets) : sets;
+        if (lost)
+            lose_state(next, lost);
+        if (!w) {
+            no_room_ns = now_ns;
+            return 0;
+        }
+        sets &= ~lost;
+    }
+    flushed = since & MET ? w->flush : 0;
     since &= ~(__u64)MET;
-    if (w && w->epoch != epoch) {
+    if (w->epoch != epoch) {
         since = 0;
         w->epoch = epoch; /* from now on, the thread's state is known */
     }
-    asked = w && since && w->asked;
+    asked = since && w->asked;
     if (asked && w->lock.kind == UNWIND_LOCK_NONE)
         sets &= ~lock_sets;
     if (sets & futex_sets) {
@@ -204,9 +236,9 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
         if (!futex)
             sets &= ~futex_sets;
     }
-    taken = !(w && pass(&w->points, sets, since, now_ns)) &&
-            draw(&d->form.ended, w ? &w->points : &d->points, sets, begun(next, since), now_ns);
-    if (w && sets & lock_sets)
+    taken = !pass(&w->points, sets, since, now_ns) &&
+            draw(&d->form.ended, &w->points, sets, begun(next, since), now_ns);
+    if (sets & lock_sets)
         w->unlikely = is_unlikely(&w->points, sets & lock_sets, now_ns - since);
     if (!taken)
         return 0;

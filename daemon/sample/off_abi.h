@@ -16,6 +16,9 @@
 #define OFF_EARLY_THREADS 16384 /* threads with a known wait at a time */
 #define OFF_EARLY_KEPT 4096     /* stacks stored during waits */
 #define OFF_EARLY_WORDS 512     /* limit of words of one such stack */
+/* Key of a thread in the maps of both, and its process. */
+#define OFF_EARLY_KEY(tgid, tid) ((tgid) << 32 | (tid))
+#define OFF_EARLY_TGID(key) ((key) >> 32)
 /* Number of bits of a filter by the low bits of a process number. A clear bit means that no wanted
  * process has these low bits: one test rules out most processes. */
 #define OFF_BITS 65536

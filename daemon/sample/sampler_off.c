@@ -168,6 +168,34 @@ static int begun(void *p, uint32_t set, struct error *err)
     return r;
 }
 
+/* Deletes the states of threads whose processes no set wants, which the program does not update. If
+ * it is not attached, all are void. In a pid namespace, the program sees all switches, and deletes
+ * states itself. */
+static void sweep(struct sampler_off *o)
+{
+    int waits = bpf_map__fd(o->skel->maps.early_waits), kepts = bpf_map__fd(o->skel->maps.kepts);
+    int filters = bpf_map__fd(o->skel->maps.filters), r;
+    uint64_t key, next;
+
+    if (!o->skel->rodata->early || (o->hook && o->skel->rodata->pid_ns_inum))
+        return;
+    r = bpf_map_get_next_key(waits, NULL, &next);
+    /* A key that the program deletes meanwhile makes the loop begin anew. */
+    for (size_t i = 0; r == 0 && i < (size_t)2 * OFF_EARLY_THREADS; i++) {
+        uint32_t pid, sets = 0;
+
+        key = next;
+        r = bpf_map_get_next_key(waits, &key, &next);
+        pid = (uint32_t)OFF_EARLY_TGID(key);
+        if (o->hook && bpf_map_lookup_elem(filters, &pid, &sets) < 0)
+            sets = 0;
+        if (o->hook && (sets | o->skel->bss->filter_all) & o->skel->bss->off_sets)
+            continue;
+        bpf_map_delete_elem(waits, &key);
+        bpf_map_delete_elem(kepts, &key);
+    }
+}
+
 /* Attaches the program to the switch. 0, also while that is pending; -errno with @err. */
 static int watch_switches(struct sampler_off *o, struct error *err)
 {
@@ -192,6 +220,7 @@ static int start(void *p, uint32_t set, const struct sampler_event *event, uint6
 
     if (event->info->flags & EVENT_RUNS)
         return error_set(err, -EINVAL, "%s is two events: cpu and offcpu", event->name);
+    sweep(o);
     o->skel->bss->set_rates[set].interval_ns = interval_ns;
     o->skel->bss->set_rates[set].start_ns = clock_monotonic_ns();
     if (kind == EVENT_LOCK)

@@ -89,6 +89,9 @@ bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_wor
 const volatile bool early;
 const volatile bool short_task_work; /* the function has four arguments */
 
+/* CLOCK_MONOTONIC when a thread last switched without room for its state; 0: never. */
+__u64 no_room_ns;
+
 /* Written by the loader. */
 struct off_rate set_rates[STACK_SETS_MAX];
 __u32 off_sets;   /* the sets with an interval, as bits */
@@ -102,8 +105,9 @@ __u32 flush_lates; /* 1: flush only finished waits with a pending user stack */
 
 THREAD_MAP(waits, struct wait);
 
-/* Waits by thread id if there is no task work. Allocated in advance. The loader sets the number. */
-MAP(early_waits, HASH, 1, __u32, struct wait);
+/* Waits by early_key() if there is no task work. Allocated in advance. The loader sets the number,
+ * and deletes entries of processes that no set wants. */
+MAP(early_waits, HASH, 1, __u64, struct wait);
 MAP(empty_wait, ARRAY, 1, __u32, struct wait);
 LAZY_MAP(lates, HASH, OFF_LATE_MAX, __u64, struct late);
 
@@ -112,7 +116,6 @@ struct desk {
     struct late_form form;
     struct sample_record bare_rec; /* with its frames behind it */
     __u64 bare_frames[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
-    struct set_points points; /* used for threads without a struct wait */
     __u64 last_key;
     __u64 in_ns, in_runs; /* when the thread in_tid came, and its runs_of() before that */
     __u32 in_tid;
@@ -131,14 +134,22 @@ struct off_scratch {
 #define SCRATCH_DEPTH OFF_DEPTH
 #include "sample/scratch.bpf.h"
 
+/* Returns the key of @task without task work: its ids in the first pid namespace. */
+static __always_inline __u64 early_key(struct task_struct *task)
+{
+    return OFF_EARLY_KEY((__u64)(__u32)task->tgid, (__u32)task->pid);
+}
+
 /* Returns the state of @task; NULL: none. */
 static __always_inline struct wait *wait_of(struct task_struct *task, bool create)
 {
-    __u32 key = task->pid, zero = 0;
     struct wait *w, *empty;
+    __u32 zero = 0;
+    __u64 key;
 
     if (!early)
         return bpf_task_storage_get(&waits, task, 0, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+    key = early_key(task);
     w = bpf_map_lookup_elem(&early_waits, &key);
     if (w || !create)
         return w;

@@ -109,7 +109,7 @@ static void teardown(void)
 }
 
 /* Runs @pure, and @kernel with a sampler. Returns 77 without root. */
-static int run_cases(const char *name, TCase *pure, TCase *kernel)
+static inline int run_cases(const char *name, TCase *pure, TCase *kernel)
 {
     Suite *s = suite_create(name);
 
