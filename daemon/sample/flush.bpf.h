@@ -101,10 +101,10 @@ int off_blocked(struct bpf_iter__task *ctx)
         w->asked = 0;
     }
     off_ns = *(volatile __u64 *)&w->off_ns;
-    if (w->epoch != epoch) {
+    if (w->epoch != epoch_of(task)) {
         if (task->on_cpu)
             return 0;
-        w->epoch = epoch;
+        w->epoch = epoch_of(task);
         w->run_delay = run_delay_of(task);
         w->ran_ns = task->se.sum_exec_runtime;
         w->throttled = is_throttled(task);

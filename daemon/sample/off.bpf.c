@@ -77,7 +77,7 @@ static __always_inline void lose_state(struct task_struct *task, __u32 sets)
 static __attribute__((noinline)) int ended_unseen(struct task_struct *task, struct wait *w,
                                                   __u64 now_ns)
 {
-    bool met = w->epoch == epoch;
+    bool met = w->epoch == epoch_of(task);
     __u64 since = met ? *(volatile __u64 *)&w->off_ns : 0, ran_ns = task->se.prev_sum_exec_runtime;
     __u32 sets = sets_of(task, w);
     struct desk *d = my_desk();
@@ -118,11 +118,11 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
             return;
         }
     }
-    if (*(volatile __u64 *)&w->off_ns || w->epoch != epoch)
+    if (*(volatile __u64 *)&w->off_ns || w->epoch != epoch_of(task))
         ended_unseen(task, w, now_ns);
     w->run_delay = run_delay_of(task);
     w->ran_ns = task->se.sum_exec_runtime;
-    w->epoch = epoch;
+    w->epoch = epoch_of(task);
     w->throttled = is_throttled(task);
     w->asked = 0;
     if (task_work ? lock_sets && !w->unlikely && sets_of(task, w) & lock_sets
@@ -224,9 +224,9 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     }
     flushed = since & MET ? w->flush : 0;
     since &= ~(__u64)MET;
-    if (w->epoch != epoch) {
+    if (w->epoch != epoch_of(next)) {
         since = 0;
-        w->epoch = epoch; /* from now on, the thread's state is known */
+        w->epoch = epoch_of(next); /* from now on, the thread's state is known */
     }
     asked = since && w->asked;
     if (asked && w->lock.kind == UNWIND_LOCK_NONE)

@@ -53,8 +53,8 @@ struct sampler_program {
     /* Passes on a change by sampler_filter_process(); @before: the sets that wanted @pid. NULL: the
      * map of filters is enough. */
     void (*filter_process)(void *p, int32_t pid, uint32_t before, uint32_t sets);
-    /* Is called after a change by sampler_filter_all(). NULL: its memory is enough. */
-    void (*filtered)(void *p);
+    /* Stores a change by sampler_filter_all() in its memory. NULL: by the caller. */
+    void (*filter_all)(void *p, uint32_t sets);
     /* Returns its memory. NULL: no set has this program. */
     struct sampler_memory (*memory)(const void *p);
 };

@@ -59,10 +59,10 @@ static void filter_all(struct sampler *s, size_t program, uint32_t sets)
     const struct sampler_program *of = PROGRAMS[program];
     void *p = s->loaded[program];
 
-    if (p && of->memory)
+    if (p && of->filter_all)
+        of->filter_all(p, sets);
+    else if (p && of->memory)
         __atomic_store_n(of->memory(p).filter_all, sets, __ATOMIC_RELEASE);
-    if (p && of->filtered)
-        of->filtered(p);
 }
 
 void sampler_take(struct sampler *s, enum event_program program, void *loaded)

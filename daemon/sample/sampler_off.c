@@ -137,10 +137,8 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
 }
 
 /* Makes the program look up again which sets want a thread. */
-static void filters_changed(void *p)
+static void filters_changed(struct sampler_off *o)
 {
-    struct sampler_off *o = p;
-
     __atomic_add_fetch(&o->skel->bss->filters_no, 1, __ATOMIC_RELEASE);
 }
 
@@ -168,9 +166,9 @@ static int begun(void *p, uint32_t set, struct error *err)
     return r;
 }
 
-/* Deletes the states of threads whose processes no set wants, which the program does not update. If
- * it is not attached, all are void. In a pid namespace, the program sees all switches, and deletes
- * states itself. */
+/* Deletes the states of threads of processes that no set wants. The program does not update them.
+ * If it is not attached, all are void. In a pid namespace, the program sees all switches, and
+ * deletes states itself. */
 static void sweep(struct sampler_off *o)
 {
     int waits = bpf_map__fd(o->skel->maps.early_waits), kepts = bpf_map__fd(o->skel->maps.kepts);
@@ -180,7 +178,7 @@ static void sweep(struct sampler_off *o)
     if (!o->skel->rodata->early || (o->hook && o->skel->rodata->pid_ns_inum))
         return;
     r = bpf_map_get_next_key(waits, NULL, &next);
-    /* A key that the program deletes meanwhile makes the loop begin anew. */
+    /* If the program has deleted @key, the loop begins again. */
     for (size_t i = 0; r == 0 && i < (size_t)2 * OFF_EARLY_THREADS; i++) {
         uint32_t pid, sets = 0;
 
@@ -244,15 +242,38 @@ static void stop(void *p, uint32_t set)
         o->hook = hook_drop(o->hook);
 }
 
+/* Makes the states of the processes with @bit void: the program has left out their switches. */
+static void void_states(struct sampler_off *o, uint32_t bit)
+{
+    const struct off_bpf__bss *bss = o->skel->bss;
+
+    if (!o->skel->rodata->pid_ns_inum && !(bss->filter_all & bss->off_sets))
+        __atomic_add_fetch(&o->skel->bss->wanted_no[bit], 1, __ATOMIC_RELEASE);
+}
+
+/* Stores which sets want all processes. */
+static void filter_all(void *p, uint32_t sets)
+{
+    struct sampler_off *o = p;
+    uint32_t *filter = &o->skel->bss->filter_all;
+
+    for (uint32_t bit = 0; sets & o->skel->bss->off_sets && bit < OFF_BITS; bit++) {
+        if (!o->wanted[bit])
+            void_states(o, bit);
+    }
+    __atomic_store_n(filter, sets, __ATOMIC_RELEASE);
+    filters_changed(o);
+}
+
 static void filter_process(void *p, int32_t pid, uint32_t before, uint32_t sets)
 {
     struct sampler_off *o = p;
     uint32_t bit = (uint32_t)pid % OFF_BITS;
     unsigned long long *word = &o->skel->bss->wanted_bits[bit / 64], mask = 1ULL << bit % 64;
 
-    if (sets && !before)
-        o->wanted[bit]++;
-    else if (!sets && before && o->wanted[bit])
+    if (sets && !before && !o->wanted[bit]++)
+        void_states(o, bit);
+    if (!sets && before && o->wanted[bit])
         o->wanted[bit]--;
     if (o->wanted[bit])
         __atomic_or_fetch(word, mask, __ATOMIC_RELEASE);
@@ -322,6 +343,6 @@ const struct sampler_program sampler_program_off = {
     .begun = begun,
     .stop = stop,
     .filter_process = filter_process,
-    .filtered = filters_changed,
+    .filter_all = filter_all,
     .memory = memory,
 };

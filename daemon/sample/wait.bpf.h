@@ -25,7 +25,7 @@ struct set_points {
 struct wait {
     __u64 off_ns;            /* CLOCK_MONOTONIC when the thread left, or-ed with MET; 0: it runs */
     __u64 run_delay, ran_ns; /* values when the thread left */
-    __u32 epoch;             /* epoch of off_ns: a value of an older epoch is void */
+    __u32 epoch;             /* epoch_of() when the thread left: with an older one, all is void */
     __u32 filters;           /* value of filters_no when `sets` was looked up */
     __u8 sets;               /* bit set of the sets that want the wait */
     __u8 asked;              /* 1: lock was read when it left */
@@ -100,6 +100,7 @@ __u32 futex_sets; /* sets that want only waits for futexes, without those for Ja
 __u32 epoch;      /* how often the program was attached */
 __u32 filters_no; /* how often filters were changed */
 __u64 wanted_bits[OFF_BITS / 64];
+__u32 wanted_no[OFF_BITS]; /* how often each bit was set: until then, switches went unseen */
 __u32 flush_no, flush_set;
 __u32 flush_lates; /* 1: flush only finished waits with a pending user stack */
 
@@ -170,6 +171,12 @@ static __always_inline bool may_be_wanted(struct task_struct *task)
         !(wanted_bits[pid / 64 % (OFF_BITS / 64)] >> pid % 64 & 1))
         return false;
     return pid && !(task->flags & TASK_KERNEL_THREAD);
+}
+
+/* Returns the number of @task's present epoch, in which each switch of it was seen. */
+static __always_inline __u32 epoch_of(struct task_struct *task)
+{
+    return epoch + wanted_no[(__u32)task->tgid % OFF_BITS];
 }
 
 /* Returns the sets that want @task, looked up again after filters changed; @w may be NULL. */

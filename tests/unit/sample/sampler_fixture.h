@@ -49,7 +49,8 @@ static void allow_rates(void)
 static struct {
     uint32_t pid;
     uint32_t phases[10]; /* samples by tenth of PHASE_NS */
-    uint64_t weight[SAMPLER_SETS_MAX], value[SAMPLER_SETS_MAX], others, user_frames, last_ns;
+    uint64_t weight[SAMPLER_SETS_MAX], value[SAMPLER_SETS_MAX], others, samples, user_frames,
+        last_ns;
     uint64_t start_boottime_ns;
     uint64_t ends[UNWIND_END_COUNT];
     uint32_t tid, exec_id;
@@ -64,6 +65,7 @@ static void take(void *cookie, const struct sample_record *rec, const uint64_t *
         return;
     }
     ck_assert_uint_lt(rec->set, SAMPLER_SETS_MAX);
+    got.samples++;
     got.weight[rec->set] += rec->weight;
     got.value[rec->set] += rec->value;
     got.tid = rec->host_tid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The states of threads that wait, on the running kernel: their room, and their end. As a kernel
- * without task work. Needs root. */
+ * without task work, and as it is. Needs root. */
 #include "sampler_fixture.h"
 
 #include "base/clock.h"
@@ -16,6 +16,7 @@
 
 #define INTERVAL_NS NSEC_PER_MSEC
 #define NAP_US 5000
+#define NAPS 40
 
 static struct sampler_off *off;
 
@@ -38,6 +39,11 @@ static void load_off(const char *old_kernel)
 static void load_early(void)
 {
     load_off("task_work");
+}
+
+static void load_late(void)
+{
+    load_off("");
 }
 
 /* Returns the fd of this process's map @name. */
@@ -106,11 +112,9 @@ static void want(pid_t pid, uint32_t sets)
     ck_assert_int_eq(sampler_filter_process(sampler, pid, sets), 0);
 }
 
-/* A child that naps, until it is told to run, and then to wait for ever. It runs before others, if
- * that is allowed. */
+/* A child that naps, until it is told to run, and then to wait for ever. */
 static pid_t start_child(int *ret_tell)
 {
-    const struct sched_param lowest = { .sched_priority = 1 };
     bool naps = true;
     int told[2];
     pid_t pid;
@@ -132,8 +136,6 @@ static pid_t start_child(int *ret_tell)
             pause();
     }
     close(told[0]);
-    if (sched_setscheduler(pid, SCHED_FIFO, &lowest) < 0)
-        printf("no real-time priority here: %s\n", strerrordesc_np(errno));
     *ret_tell = told[1];
     return pid;
 }
@@ -152,15 +154,17 @@ static void end_child(pid_t pid, int tell)
     close(tell);
 }
 
-/* Returns for how long it received the samples of @pid. */
-static uint64_t receive(pid_t pid, double seconds)
+/* Receives the samples of @pid for at least @seconds, until there are @count. Returns for how long
+ * it did so. */
+static uint64_t receive(pid_t pid, double seconds, unsigned count)
 {
     uint64_t began_ns = clock_monotonic_ns(), now_ns = began_ns;
 
     drain();
     memset(&got, 0, sizeof(got));
     got.pid = (uint32_t)pid;
-    while (now_ns - began_ns < (uint64_t)(seconds * 1e9)) {
+    while (now_ns - began_ns < (uint64_t)(seconds * 1e9) || got.samples < count) {
+        ck_assert_uint_lt(now_ns - began_ns, 60 * NSEC_PER_SEC);
         usleep(10000);
         drain();
         now_ns = clock_monotonic_ns();
@@ -191,8 +195,11 @@ static uint64_t ran_ns(pid_t pid)
 /* Asserts that set @set samples the naps of @pid as they are, with stacks. */
 static void naps_are_whole(pid_t pid, uint32_t set)
 {
-    uint64_t lost_before = lost(), ran = ran_ns(pid), ns = receive(pid, 0.5);
+    uint64_t lost_before = lost(), ran = ran_ns(pid), ns = receive(pid, 0.5, NAPS);
 
+    printf("%.0f ms of waits in %.0f ms, %llu samples, the thread ran for %.0f ms\n",
+           (double)got.value[set] / 1e6, (double)ns / 1e6, (unsigned long long)got.weight[set],
+           (double)(ran_ns(pid) - ran) / 1e6);
     ns -= ran_ns(pid) - ran;
     ck_assert_uint_eq(lost(), lost_before);
     ck_assert_uint_gt(got.value[set], ns / 2);
@@ -236,7 +243,7 @@ START_TEST(without_room_no_wait_counts)
     fill("early_waits");
     lost_before = lost();
     want(pid, 1U << set);
-    receive(pid, 0.5);
+    receive(pid, 0.5, 0);
     ck_assert_uint_eq(got.value[set], 0);
     ck_assert_uint_gt(lost(), lost_before + 10);
     lost_before = lost();
@@ -249,7 +256,7 @@ START_TEST(without_room_no_wait_counts)
 
     pid = start_child(&tell);
     want(pid, 1U << set);
-    receive(pid, 0.5);
+    receive(pid, 0.5, 0);
     ck_assert_uint_eq(got.value[set], 0);
     began_ns = clock_monotonic_ns();
     empty("early_waits", pid); /* now there is room */
@@ -258,6 +265,41 @@ START_TEST(without_room_no_wait_counts)
     ck_assert_uint_gt(got.value[set], NSEC_PER_SEC / 4);
     ck_assert_uint_lt(got.value[set], clock_monotonic_ns() - began_ns);
     end_child(pid, tell);
+}
+END_TEST
+
+/* A state is void if its process was not wanted since, though the program remains attached: the
+ * thread ran then, and waits now. A set then wants its process, or all. */
+START_TEST(states_end_with_the_filter)
+{
+    const struct sched_param lowest = { .sched_priority = 1 };
+    int tell, other_tell;
+    pid_t pid = start_child(&tell), other = start_child(&other_tell);
+    uint32_t stays = start_waits(), set, no;
+    uint64_t ns, late;
+
+    want(other, 1U << stays);
+    set = start_waits();
+    want(pid, 1U << set);
+    naps_are_whole(pid, set);
+    if (sched_setscheduler(pid, SCHED_FIFO, &lowest) < 0) /* it runs before others, if allowed */
+        printf("no real-time priority here: %s\n", strerrordesc_np(errno));
+    tell_child(tell, 'r');
+    want(pid, 0);
+    ck_assert_int_eq(sampler_stop(sampler, set), 0);
+    tell_child(tell, 'w');
+    set = start_waits();
+    if (_i)
+        ck_assert_int_eq(sampler_filter_all(sampler, 1U << set), 0);
+    else
+        want(pid, 1U << set);
+    ns = receive(pid, 0.5, 0);
+    ck_assert_uint_eq(got.value[set], 0);
+    ck_assert_int_eq(sampler_off_flush(off, set, &no, &late), 0);
+    drain();
+    ck_assert_uint_gt(got.value[set], ns * 9 / 10);
+    end_child(pid, tell);
+    end_child(other, other_tell);
 }
 END_TEST
 
@@ -275,13 +317,16 @@ static TCase *add_case(Suite *s, const char *name, void (*load)(void))
 int main(void)
 {
     Suite *s = suite_create("sampler_off");
-    TCase *early = add_case(s, "early", load_early);
+    TCase *early = add_case(s, "early", load_early), *late = add_case(s, "late", load_late);
 
     if (geteuid() != 0) {
         fprintf(stderr, "needs root\n");
         return 77;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0);
     tcase_add_loop_test(early, the_dead_take_no_room, 0, 2);
     tcase_add_test(early, without_room_no_wait_counts);
+    tcase_add_loop_test(early, states_end_with_the_filter, 0, 2);
+    tcase_add_loop_test(late, states_end_with_the_filter, 0, 2);
     return suite_run(s);
 }
