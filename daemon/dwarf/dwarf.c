@@ -3,14 +3,13 @@
 
 #include "base/array.h"
 #include "dwarf/dwarf_impl.h"
+#include "elf/elf_layout.h"
 
-#include <gelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define ALT_LINK_MAX_BYTES ((uint64_t)8192)
 #define ALT_FOLDER "/.dwz/"
-#define SECTIONS_MAX 65536
 #define FILE_MAX_BYTES ((int64_t)4 << 30)
 
 static const char *const SECTION_NAMES[DWARF_SECTION_COUNT] = {
@@ -29,7 +28,7 @@ static const char *const SECTION_NAMES[DWARF_SECTION_COUNT] = {
 /* ---- open ---- */
 
 /* Reads .gnu_debugaltlink: a path, a NUL, a build-id. */
-static void read_alt_link(struct dwarf *d, int fd, const GElf_Shdr *h)
+static void read_alt_link(struct dwarf *d, int fd, const Elf64_Shdr *h)
 {
     char bytes[ALT_LINK_MAX_BYTES];
     ssize_t n =
@@ -50,7 +49,7 @@ static void read_alt_link(struct dwarf *d, int fd, const GElf_Shdr *h)
     memcpy(d->alt_id, bytes + path, d->alt_id_n);
 }
 
-static void open_section(struct dwarf *d, int fd, const char *name, const GElf_Shdr *h)
+static void open_section(struct dwarf *d, int fd, const char *name, const Elf64_Shdr *h)
 {
     if (strcmp(name, ".gnu_debugaltlink") == 0)
         read_alt_link(d, fd, h);
@@ -61,45 +60,32 @@ static void open_section(struct dwarf *d, int fd, const char *name, const GElf_S
     }
 }
 
-static int open_sections(struct dwarf *d, int fd, Elf *elf)
+static int open_sections(struct dwarf *d, int fd, const struct elf_layout *l)
 {
-    GElf_Ehdr header;
-    size_t count, names;
-
-    if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-        elf_getshdrnum(elf, &count) < 0 || elf_getshdrstrndx(elf, &names) < 0)
+    if (l->head.e_ident[EI_CLASS] != ELFCLASS64)
         return -ENOEXEC;
-    for (size_t i = 1; i < MIN(count, (size_t)SECTIONS_MAX); i++) {
-        Elf_Scn *section = elf_getscn(elf, i);
-        const char *name;
-        GElf_Shdr h;
-
-        if (!section || !gelf_getshdr(section, &h) || h.sh_type == SHT_NOBITS)
-            continue;
-        name = elf_strptr(elf, names, h.sh_name);
-        if (name)
-            open_section(d, fd, name, &h);
+    for (size_t i = 1; i < l->section_count; i++) {
+        if (l->sections[i].sh_type != SHT_NOBITS)
+            open_section(d, fd, elf_layout_name(l, i), &l->sections[i]);
     }
     return d->sections[DWARF_INFO].bytes && d->sections[DWARF_ABBREV].bytes ? 0 : -ENOENT;
 }
 
 int dwarf_open(int fd, struct dwarf **ret)
 {
+    const struct elf_source source = { .fd = fd };
+    struct elf_layout l = { 0 };
     struct dwarf *d;
     struct stat st;
-    Elf *elf;
     int r;
 
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_MAX_BYTES)
         return -ENOEXEC;
-    elf_version(EV_CURRENT);
     d = calloc(1, sizeof(*d));
     if (!d)
         return -ENOMEM;
-    elf = elf_begin(fd, ELF_C_READ, NULL);
-    r = elf ? open_sections(d, fd, elf) : -ENOEXEC;
-    elf_end(elf);
+    r = elf_layout_read(&source, &l) ?: open_sections(d, fd, &l);
+    elf_layout_deinit(&l);
     if (r < 0) {
         dwarf_close(d);
         return r;

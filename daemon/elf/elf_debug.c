@@ -10,14 +10,16 @@
 bool elf_file_debuglink(struct elf_file *f, char ret_name[ELF_DEBUGLINK_NAME_MAX + 1],
                         uint32_t *ret_crc)
 {
-    struct span s = elf_section_bytes(f->debuglink, 4096), name = s;
+    size_t n;
+    _cleanup_free_ char *bytes = elf_section_bytes(f, f->debuglink, 4096, &n);
+    struct span s = { bytes, n }, name = s;
 
     name.n = strnlen(s.p ? s.p : "", s.n);
     if (!name.n || name.n > ELF_DEBUGLINK_NAME_MAX || name.n == s.n ||
         span_find(name, '/') < name.n || span_eq_str(name, ".") || span_eq_str(name, ".."))
         return false;
     s = span_from(s, (name.n + 4) & ~(size_t)3); /* skip a NUL, and padding to a multiple of four */
-    if (s.n < sizeof(*ret_crc) || f->header.e_ident[EI_DATA] != ELFDATA2LSB)
+    if (s.n < sizeof(*ret_crc))
         return false;
     memcpy(ret_crc, s.p, sizeof(*ret_crc));
     span_copy(name, ret_name, ELF_DEBUGLINK_NAME_MAX + 1);
@@ -66,11 +68,12 @@ static int unpack(struct span packed, struct buf *out)
 int elf_file_mini(struct elf_file *f, struct elf_file **ret)
 {
     _cleanup_buf_ struct buf bytes = BUF_UPTO(ELF_MINI_MAX_BYTES);
-    struct span packed = elf_section_bytes(f->debugdata, ELF_MINI_PACKED_MAX_BYTES);
+    size_t n;
+    _cleanup_free_ char *packed = elf_section_bytes(f, f->debugdata, ELF_MINI_PACKED_MAX_BYTES, &n);
     int r;
 
-    if (!packed.n)
+    if (!n)
         return 1;
-    r = unpack(packed, &bytes) ?: elf_file_open_memory(&bytes, ret, NULL);
+    r = unpack((struct span){ packed, n }, &bytes) ?: elf_file_open_memory(&bytes, ret, NULL);
     return r == 0 || r == -ENOMEM ? r : 1;
 }

@@ -7,116 +7,101 @@
 
 #include <sys/stat.h>
 
-/* Reads the build-id from notes, if there is one. */
-static void read_build_id(struct elf_file *f, Elf_Data *data)
-{
-    size_t at = 0, name, desc, next;
-    GElf_Nhdr note;
+#define ALIGN4(n) (((n) + 3) & ~UINT64_C(3)) /* as notes are padded */
 
-    while (data && (next = gelf_getnote(data, at, &note, &name, &desc)) > at) {
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
-            note.n_descsz && note.n_descsz <= ELF_BUILD_ID_MAX &&
-            memcmp((char *)data->d_buf + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0) {
-            f->build_id_n = note.n_descsz;
-            memcpy(f->build_id, (char *)data->d_buf + desc, f->build_id_n);
+/* Reads the build-id from the @bytes of notes at @at, if there is one. */
+static void read_build_id(struct elf_file *f, uint64_t at, uint64_t bytes)
+{
+    _cleanup_free_ char *notes = NULL;
+    size_t n;
+
+    if (f->build_id_n || !bytes || bytes > ELF_NOTES_MAX_BYTES)
+        return;
+    notes = malloc((size_t)bytes);
+    n = notes ? elf_source_read(&f->source, at, notes, (size_t)bytes) : 0;
+    for (size_t i = 0; i <= n && n - i >= sizeof(Elf64_Nhdr);) {
+        uint64_t name = i + sizeof(Elf64_Nhdr), desc;
+        Elf64_Nhdr h;
+
+        memcpy(&h, notes + i, sizeof(h));
+        desc = name + ALIGN4((uint64_t)h.n_namesz);
+        if (desc > n || h.n_descsz > n - desc)
+            return;
+        if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == sizeof(ELF_NOTE_GNU) && h.n_descsz &&
+            h.n_descsz <= ELF_BUILD_ID_MAX &&
+            memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0) {
+            f->build_id_n = h.n_descsz;
+            memcpy(f->build_id, notes + desc, f->build_id_n);
             return;
         }
-        at = next;
+        i = desc + ALIGN4((uint64_t)h.n_descsz);
     }
 }
 
-static bool read_segments(struct elf_file *f)
+static void read_segments(struct elf_file *f)
 {
-    size_t count;
+    for (size_t i = 0; i < f->layout.program_count; i++) {
+        const Elf64_Phdr *h = &f->layout.programs[i];
 
-    if (elf_getphdrnum(f->elf, &count) < 0)
-        return false;
-    for (size_t i = 0; i < MIN(count, (size_t)ELF_PROGRAM_HEADERS_MAX); i++) {
-        GElf_Phdr h;
-
-        if (!gelf_getphdr(f->elf, (int)i, &h))
-            continue;
-        if (h.p_type == PT_LOAD && f->segment_count < ELF_SEGMENTS_MAX) {
+        if (h->p_type == PT_LOAD && f->segment_count < ELF_SEGMENTS_MAX)
             f->segments[f->segment_count++] = (struct elf_segment){
-                .offset = h.p_offset,
-                .file_size = h.p_filesz,
-                .vaddr = h.p_vaddr,
-                .exec = h.p_flags & PF_X,
+                .offset = h->p_offset,
+                .file_size = h->p_filesz,
+                .vaddr = h->p_vaddr,
+                .exec = h->p_flags & PF_X,
             };
-        } else if (h.p_type == PT_NOTE && !f->build_id_n && h.p_filesz <= ELF_NOTES_MAX_BYTES &&
-                   h.p_offset <= ELF_FILE_MAX_BYTES) {
-            read_build_id(f, elf_getdata_rawchunk(f->elf, (int64_t)h.p_offset, (size_t)h.p_filesz,
-                                                  ELF_T_NHDR));
-        }
+        else if (h->p_type == PT_NOTE)
+            read_build_id(f, h->p_offset, h->p_filesz);
     }
-    return true;
 }
 
-const char *elf_section_name(struct elf_file *f, size_t names, size_t offset)
+char *elf_section_bytes(const struct elf_file *f, const Elf64_Shdr *section, size_t max,
+                        size_t *ret_n)
 {
-    Elf_Scn *section = elf_getscn(f->elf, names);
-    const char *name = NULL;
-    GElf_Shdr h;
+    bool can = section && section->sh_size && section->sh_size <= max &&
+               !(section->sh_flags & SHF_COMPRESSED);
+    char *bytes = can ? malloc((size_t)section->sh_size) : NULL;
 
-    /* libelf reads the whole section. */
-    if (section && gelf_getshdr(section, &h) && h.sh_size <= ELF_SECTION_NAMES_MAX_BYTES &&
-        !(h.sh_flags & SHF_COMPRESSED))
-        name = elf_strptr(f->elf, names, offset);
-    return name ? name : "";
-}
-
-struct span elf_section_bytes(Elf_Scn *section, size_t max)
-{
-    GElf_Shdr h;
-    Elf_Data *data;
-
-    if (!section || !gelf_getshdr(section, &h) || h.sh_size > max || (h.sh_flags & SHF_COMPRESSED))
-        return SPAN_NULL;
-    data = elf_rawdata(section, NULL);
-    return data && data->d_buf ? (struct span){ data->d_buf, data->d_size } : SPAN_NULL;
+    *ret_n = bytes
+                 ? elf_source_read(&f->source, section->sh_offset, bytes, (size_t)section->sh_size)
+                 : 0;
+    return bytes;
 }
 
 static void read_sections(struct elf_file *f)
 {
-    size_t count, names;
+    for (size_t i = 1; i < f->layout.section_count; i++) {
+        const Elf64_Shdr *h = &f->layout.sections[i];
+        const char *name = elf_layout_name(&f->layout, i);
 
-    if (elf_getshdrnum(f->elf, &count) < 0 || elf_getshdrstrndx(f->elf, &names) < 0)
-        return;
-    for (size_t i = 1; i < MIN(count, (size_t)ELF_SECTIONS_MAX); i++) {
-        Elf_Scn *section = elf_getscn(f->elf, i);
-        GElf_Shdr h;
-        const char *name;
-
-        if (!section || !gelf_getshdr(section, &h) || h.sh_type == SHT_NOBITS)
-            continue;
-        if (h.sh_type == SHT_SYMTAB && !f->symtab) {
-            f->symtab = section;
-        } else if (h.sh_type == SHT_DYNSYM && !f->dynsym) {
-            f->dynsym = section;
-        } else if (h.sh_type == SHT_PROGBITS) {
-            name = elf_section_name(f, names, h.sh_name);
+        if (h->sh_type == SHT_SYMTAB && !f->symtab) {
+            f->symtab = h;
+        } else if (h->sh_type == SHT_DYNSYM && !f->dynsym) {
+            f->dynsym = h;
+        } else if (h->sh_type == SHT_PROGBITS) {
             if (strcmp(name, ".gnu_debuglink") == 0)
-                f->debuglink = section;
+                f->debuglink = h;
             else if (strcmp(name, ".gnu_debugdata") == 0)
-                f->debugdata = section;
+                f->debugdata = h;
             else if (strcmp(name, IMAGE_CODE_SECTION) == 0)
-                f->image_code = h;
+                f->image_code = *h;
             f->native_image |= strcmp(name, IMAGE_SECTION) == 0;
-        } else if (h.sh_type == SHT_NOTE && !f->build_id_n && h.sh_size <= ELF_NOTES_MAX_BYTES) {
-            read_build_id(
-                f, elf_getdata(section, NULL)); /* in a debug file the segments may be empty */
+        } else if (h->sh_type == SHT_NOTE) {
+            read_build_id(f, h->sh_offset,
+                          h->sh_size); /* in a debug file the segments may be empty */
         }
     }
 }
 
 static int open_elf(struct elf_file *f, struct error *err)
 {
-    if (!f->elf)
-        return error_set(err, -EIO, "the file cannot be read: %s", elf_errmsg(-1));
-    if (elf_kind(f->elf) != ELF_K_ELF || !gelf_getehdr(f->elf, &f->header))
-        return error_set(err, -ENOEXEC, "not an ELF file");
-    if (!read_segments(f))
-        return error_set(err, -ENOEXEC, "its program headers are broken");
+    int r = elf_layout_read(&f->source, &f->layout);
+
+    if (r == -ENOEXEC)
+        return error_set(err, r, "not an ELF file");
+    if (r < 0)
+        return r;
+    read_segments(f);
     read_sections(f);
     return 0;
 }
@@ -134,13 +119,10 @@ int elf_file_open(int fd, struct elf_file **ret, struct error *err)
     if ((uint64_t)st.st_size > ELF_FILE_MAX_BYTES)
         return error_set(err, -EFBIG, "the file is larger than %llu bytes",
                          (unsigned long long)ELF_FILE_MAX_BYTES);
-    elf_version(EV_CURRENT);
     f = calloc(1, sizeof(*f));
     if (!f)
         return -ENOMEM;
-    f->fd = fd;
-    f->elf =
-        elf_begin(fd, ELF_C_READ, NULL); /* not _MMAP: a truncated file would kill us by SIGBUS */
+    f->source.fd = fd;
     r = open_elf(f, err);
     if (r == 0)
         *ret = TAKE_PTR(f);
@@ -159,10 +141,7 @@ int elf_file_open_memory(struct buf *bytes, struct elf_file **ret, struct error 
         buf_deinit(bytes);
         return -ENOMEM;
     }
-    f->fd = -1;
-    f->memory_n = n;
-    elf_version(EV_CURRENT);
-    f->elf = elf_memory(f->memory, n);
+    f->source = (struct elf_source){ .fd = -1, .memory = { f->memory, n } };
     r = open_elf(f, err);
     if (r == 0)
         *ret = TAKE_PTR(f);
@@ -173,7 +152,7 @@ struct elf_file *elf_file_close(struct elf_file *f)
 {
     if (!f)
         return NULL;
-    elf_end(f->elf);
+    elf_layout_deinit(&f->layout);
     free(f->memory);
     free(f);
     return NULL;
@@ -221,18 +200,14 @@ bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64
 
 void elf_file_begin_print(struct elf_file *f, const struct fingerprint_key *key)
 {
-    size_t count, names = 0;
-
     f->key = *key;
     f->print = 0;
     elf_print_add(f, f->segments, f->segment_count * sizeof(f->segments[0]));
     elf_print_add(f, f->build_id, f->build_id_n);
-    if (elf_getshdrnum(f->elf, &count) < 0 || elf_getshdrstrndx(f->elf, &names) < 0)
-        return;
-    for (size_t i = 1; i < MIN(count, (size_t)ELF_SECTIONS_MAX); i++) {
+    for (size_t i = 1; i < f->layout.section_count; i++) {
         struct elf_code code;
 
-        if (elf_code_section(f, i, names, &code))
+        if (elf_code_section(f, i, &code))
             elf_print_add(f, &code, sizeof(code));
     }
 }

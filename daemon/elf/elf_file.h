@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the names of code from an ELF file. The file's owner may be hostile and may change it while
- * it is read. So it is read by pread(2) into our memory (libelf without mmap), symbols and strings
- * in pieces of 256 KiB. Every size and count is bounded, and entries beyond a limit are left out.
+ * it is read. So it is read by pread(2) into our memory, symbols and strings in pieces of 256 KiB.
+ * Every size and count is bounded, and entries beyond a limit are left out.
  * Needs no process and no broker. Thread: any, one at a time per struct.
  */
 #pragma once
@@ -13,8 +13,6 @@
 #include "elf/symbol_table.h"
 
 #define ELF_FILE_MAX_BYTES ((uint64_t)2 << 30)
-#define ELF_SECTIONS_MAX 65536
-#define ELF_PROGRAM_HEADERS_MAX 4096
 #define ELF_SEGMENTS_MAX 64                         /* PT_LOAD segments that are kept */
 #define ELF_NOTES_MAX_BYTES ((uint64_t)1 << 20)     /* bytes of one PT_NOTE or section */
 #define ELF_SYMBOLS_MAX ((size_t)4 << 20)           /* symbols of one file */
@@ -23,7 +21,6 @@
 #define ELF_MINI_PACKED_MAX_BYTES ((size_t)8 << 20) /* .gnu_debugdata in the file */
 #define ELF_MINI_MAX_BYTES ((size_t)16 << 20)       /* the same, unpacked */
 #define ELF_XZ_MEMORY_MAX_BYTES ((uint64_t)16 << 20)
-#define ELF_SECTION_NAMES_MAX_BYTES ((size_t)1 << 20)
 #define ELF_BUILD_ID_MAX 20
 #define ELF_DEBUGLINK_NAME_MAX 255
 
@@ -35,7 +32,7 @@ struct elf_segment {
 struct elf_file;
 
 /* Reads the headers of @fd, which is borrowed until elf_file_close(). Returns 0; -ENOEXEC: not an
- * ELF file; -EFBIG; -ENOMEM; -EIO. Sets @err. */
+ * ELF file; -EFBIG; -ENOMEM. Sets @err. */
 int elf_file_open(int fd, struct elf_file **ret, struct error *err);
 /* Reads the headers of the content @bytes, as elf_file_open(). Takes @bytes over in every case. */
 int elf_file_open_memory(struct buf *bytes, struct elf_file **ret, struct error *err);

@@ -3,24 +3,21 @@
 #pragma once
 
 #include "elf/elf_file.h"
-
-#include <gelf.h>
+#include "elf/elf_layout.h"
 
 struct elf_file {
-    Elf *elf;
-    int fd;       /* borrowed; -1 if the content is in memory */
-    char *memory; /* owned, [memory_n]; NULL if read from an fd */
-    size_t memory_n;
+    struct elf_source source;
+    char *memory; /* owned, the memory of @source; NULL if read from an fd */
+    struct elf_layout layout;
     struct fingerprint_key key;
     uint64_t print; /* hash of the content read so far */
-    GElf_Ehdr header;
     struct elf_segment segments[ELF_SEGMENTS_MAX];
     size_t segment_count;
     uint8_t build_id[ELF_BUILD_ID_MAX];
     size_t build_id_n;
-    Elf_Scn *symtab, *dynsym, *debuglink, *debugdata; /* NULL: none */
-    bool native_image;                                /* made by GraalVM */
-    GElf_Shdr image_code;                             /* the code section of a native image */
+    const Elf64_Shdr *symtab, *dynsym, *debuglink, *debugdata; /* in @layout; NULL: none */
+    bool native_image;                                         /* made by GraalVM */
+    Elf64_Shdr image_code; /* the code section of a native image */
 };
 
 /* A part of the file that is read piece by piece. @bytes holds @n bytes from offset @at of the part
@@ -42,17 +39,15 @@ bool elf_window_next(struct elf_window *w, size_t keep);
 /* Adds bytes that were read to the hash of @f. */
 void elf_print_add(struct elf_file *f, const void *p, size_t n);
 
-/* Returns the name of a section, at @offset of section @names; "": none. */
-const char *elf_section_name(struct elf_file *f, size_t names, size_t offset);
-/* Returns the bytes of @section as in the file; empty if it is NULL, broken, compressed or larger
- * than @max. */
-struct span elf_section_bytes(Elf_Scn *section, size_t max);
+/* Reads the bytes of @section. Returns them, owned by the caller, and their number; NULL, 0 if
+ * @section is NULL, broken, compressed or larger than @max, or without memory. */
+char *elf_section_bytes(const struct elf_file *f, const Elf64_Shdr *section, size_t max,
+                        size_t *ret_n);
 
 /* A section of code. */
 struct elf_code {
     uint64_t index, start, end;
     uint64_t plt; /* 1: jumps to functions of other files */
 };
-/* Gets code section @index. @names: index of the section of names. Return: false if section @index
- * holds no code. */
-bool elf_code_section(struct elf_file *f, size_t index, size_t names, struct elf_code *ret);
+/* Gets code section @index. Return: false if section @index holds no code. */
+bool elf_code_section(const struct elf_file *f, size_t index, struct elf_code *ret);

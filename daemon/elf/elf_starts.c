@@ -4,7 +4,6 @@
  * a sorted table of them. The table is found by its program header, as sections may be stripped,
  * too. It lacks the functions of a native image; their code shows these.
  */
-#include "base/list.h"
 #include "elf/elf_impl.h"
 
 #include "base/cleanup.h"
@@ -19,15 +18,15 @@
 #define ENC_DATAREL_SDATA4 0x3b
 
 /* Gets the program header of .eh_frame_hdr. Return: false if the file has none. */
-static bool find_table(const struct elf_file *f, GElf_Phdr *ret)
+static bool find_table(const struct elf_file *f, Elf64_Phdr *ret)
 {
-    size_t count;
-
-    if (elf_getphdrnum(f->elf, &count) < 0)
-        return false;
-    return ANY_OF(i, MIN(count, (size_t)ELF_PROGRAM_HEADERS_MAX),
-                  gelf_getphdr(f->elf, (int)i, ret) && ret->p_type == PT_GNU_EH_FRAME &&
-                      ret->p_filesz >= HDR_HEAD && ret->p_filesz <= HDR_MAX_BYTES);
+    for (size_t i = 0; i < f->layout.program_count; i++) {
+        *ret = f->layout.programs[i];
+        if (ret->p_type == PT_GNU_EH_FRAME && ret->p_filesz >= HDR_HEAD &&
+            ret->p_filesz <= HDR_MAX_BYTES)
+            return true;
+    }
+    return false;
 }
 
 /* Returns the end of the executable segment that holds @vaddr; 0: none does. */
@@ -72,7 +71,7 @@ static int add_rows(struct elf_file *f, struct symbol_builder *b)
     _cleanup_(elf_window_close) struct elf_window w = { 0 };
     size_t used = 0;
     uint32_t rows;
-    GElf_Phdr h;
+    Elf64_Phdr h;
     int r;
 
     if (!find_table(f, &h))

@@ -18,21 +18,18 @@
 #define NAME_RANK_MASK (3u << UNDERSCORES_SHIFT | LENGTH_MASK)
 _Static_assert(EXPORTED * 2 - 1 <= SYMBOL_RANK_MAX, "a rank fits");
 
-bool elf_code_section(struct elf_file *f, size_t index, size_t names, struct elf_code *ret)
+bool elf_code_section(const struct elf_file *f, size_t index, struct elf_code *ret)
 {
-    Elf_Scn *section = elf_getscn(f->elf, index);
-    const char *name;
-    GElf_Shdr h;
+    const Elf64_Shdr *h = &f->layout.sections[index];
+    const char *name = elf_layout_name(&f->layout, index);
 
-    if (!section || !gelf_getshdr(section, &h) || !(h.sh_flags & SHF_EXECINSTR) ||
-        h.sh_size > UINT64_MAX - h.sh_addr)
+    if (!(h->sh_flags & SHF_EXECINSTR) || h->sh_size > UINT64_MAX - h->sh_addr)
         return false;
-    name = elf_section_name(f, names, h.sh_name);
     *ret =
         (struct elf_code){ .index = index,
-                           .start = h.sh_addr,
-                           .end = h.sh_addr + h.sh_size,
-                           .plt = h.sh_type == SHT_PROGBITS &&
+                           .start = h->sh_addr,
+                           .end = h->sh_addr + h->sh_size,
+                           .plt = h->sh_type == SHT_PROGBITS &&
                                   (strcmp(name, ".plt") == 0 || strncmp(name, ".plt.", 5) == 0) };
     return true;
 }
@@ -46,12 +43,9 @@ struct section_ends {
 /* Reads the ends, and adds the linkage tables, which have no symbols of their own. */
 static int section_ends_read(struct elf_file *f, struct symbol_builder *b, struct section_ends *ret)
 {
-    size_t count, names = 0;
     int r = 0;
 
-    if (elf_getshdrnum(f->elf, &count) < 0 || elf_getshdrstrndx(f->elf, &names) < 0)
-        count = 0;
-    ret->count = MIN(count, (size_t)ELF_SECTIONS_MAX);
+    ret->count = f->layout.section_count;
     ret->end = calloc(MAX(ret->count, (size_t)1), sizeof(*ret->end));
     if (!ret->end)
         return -ENOMEM;
@@ -59,7 +53,7 @@ static int section_ends_read(struct elf_file *f, struct symbol_builder *b, struc
         struct symbol_entry plt = { .limit = UINT64_MAX, .class = SYMBOL_LABEL };
         struct elf_code code;
 
-        if (!elf_code_section(f, i, names, &code))
+        if (!elf_code_section(f, i, &code))
             continue;
         ret->end[i] = code.end;
         plt.start = code.start;
@@ -73,10 +67,10 @@ static int section_ends_read(struct elf_file *f, struct symbol_builder *b, struc
 /* ---- the table ---- */
 
 /* Adds @sym if it is code. Until its string is read, the item's name is the string's offset. */
-static int add_symbol(const struct section_ends *ends, const GElf_Sym *sym,
+static int add_symbol(const struct section_ends *ends, const Elf64_Sym *sym,
                       struct symbol_builder *b)
 {
-    unsigned type = GELF_ST_TYPE(sym->st_info), bind = GELF_ST_BIND(sym->st_info);
+    unsigned type = ELF64_ST_TYPE(sym->st_info), bind = ELF64_ST_BIND(sym->st_info);
     struct symbol_entry e = {
         .start = sym->st_value,
         .size = sym->st_size,
@@ -106,7 +100,7 @@ static int add_symbol(const struct section_ends *ends, const GElf_Sym *sym,
     return symbol_builder_add_item(b, &item);
 }
 
-static GElf_Sym symbol_64(const char *p)
+static Elf64_Sym symbol_64(const char *p)
 {
     Elf64_Sym s;
 
@@ -114,18 +108,18 @@ static GElf_Sym symbol_64(const char *p)
     return s;
 }
 
-static GElf_Sym symbol_32(const char *p)
+static Elf64_Sym symbol_32(const char *p)
 {
     Elf32_Sym s;
 
     memcpy(&s, p, sizeof(s));
-    return (GElf_Sym){ s.st_name, s.st_info, s.st_other, s.st_shndx, s.st_value, s.st_size };
+    return (Elf64_Sym){ s.st_name, s.st_info, s.st_other, s.st_shndx, s.st_value, s.st_size };
 }
 
-static int read_table(struct elf_file *f, const GElf_Shdr *h, const struct section_ends *ends,
+static int read_table(struct elf_file *f, const Elf64_Shdr *h, const struct section_ends *ends,
                       struct symbol_builder *b)
 {
-    bool wide = f->header.e_ident[EI_CLASS] == ELFCLASS64;
+    bool wide = f->layout.head.e_ident[EI_CLASS] == ELFCLASS64;
     size_t each = wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym), used = 0;
     _cleanup_(elf_window_close) struct elf_window w = { 0 };
     bool first = true; /* the first entry is no symbol */
@@ -133,7 +127,7 @@ static int read_table(struct elf_file *f, const GElf_Shdr *h, const struct secti
 
     while (r == 0 && elf_window_next(&w, w.n - used)) {
         for (used = 0; used + each <= w.n && r == 0; used += each) {
-            GElf_Sym sym = wide ? symbol_64(w.bytes + used) : symbol_32(w.bytes + used);
+            Elf64_Sym sym = wide ? symbol_64(w.bytes + used) : symbol_32(w.bytes + used);
 
             if (!first)
                 r = add_symbol(ends, &sym, b);
@@ -200,7 +194,7 @@ static void take_name(const struct symbol_item *from, struct symbol_item *item)
 }
 
 /* Names the entries from @first on, and drops those without a name. */
-static int read_strings(struct elf_file *f, const GElf_Shdr *h, size_t first,
+static int read_strings(struct elf_file *f, const Elf64_Shdr *h, size_t first,
                         struct symbol_builder *b)
 {
     _cleanup_(elf_window_close) struct elf_window w = { 0 };
@@ -235,36 +229,36 @@ static int read_strings(struct elf_file *f, const GElf_Shdr *h, size_t first,
 
 /* ---- both ---- */
 
-/* Gets the headers of the table @section and of its strings. Return: false if either is missing,
- * too large or broken. */
-static bool headers(struct elf_file *f, Elf_Scn *section, GElf_Shdr *table, GElf_Shdr *strings)
+/* Returns the section of the strings of @table; NULL if either is missing or too large. */
+static const Elf64_Shdr *strings_of(const struct elf_file *f, const Elf64_Shdr *table)
 {
-    Elf_Scn *other;
+    const Elf64_Shdr *strings;
 
-    if (!section || !gelf_getshdr(section, table) || table->sh_size > ELF_SYMTAB_MAX_BYTES ||
-        (table->sh_flags & SHF_COMPRESSED) || f->header.e_ident[EI_DATA] != ELFDATA2LSB)
-        return false;
-    other = elf_getscn(f->elf, table->sh_link);
-    return other && gelf_getshdr(other, strings) && strings->sh_size &&
-           strings->sh_size <= ELF_STRTAB_MAX_BYTES && strings->sh_type != SHT_NOBITS &&
-           !(strings->sh_flags & SHF_COMPRESSED);
+    if (!table || table->sh_size > ELF_SYMTAB_MAX_BYTES || table->sh_flags & SHF_COMPRESSED ||
+        table->sh_link >= f->layout.section_count)
+        return NULL;
+    strings = &f->layout.sections[table->sh_link];
+    return strings->sh_size && strings->sh_size <= ELF_STRTAB_MAX_BYTES &&
+                   strings->sh_type != SHT_NOBITS && !(strings->sh_flags & SHF_COMPRESSED)
+               ? strings
+               : NULL;
 }
 
 int elf_file_symbols(struct elf_file *f, struct symbol_builder *b)
 {
     _cleanup_free_ uint64_t *end = NULL;
-    Elf_Scn *const sections[] = { f->symtab, f->dynsym };
+    const Elf64_Shdr *const tables[] = { f->symtab, f->dynsym };
     struct section_ends ends = { 0 };
     int r = section_ends_read(f, b, &ends);
 
     end = ends.end; /* NOLINT(clang-analyzer-deadcode.DeadStores): freed at the end */
-    for (size_t i = 0; i < ARRAY_SIZE(sections) && r == 0; i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(tables) && r == 0; i++) {
+        const Elf64_Shdr *strings = strings_of(f, tables[i]);
         size_t first = b->count;
-        GElf_Shdr table, strings;
 
-        if (!headers(f, sections[i], &table, &strings))
+        if (!strings)
             continue;
-        r = read_table(f, &table, &ends, b) ?: read_strings(f, &strings, first, b);
+        r = read_table(f, tables[i], &ends, b) ?: read_strings(f, strings, first, b);
         if (r == -EBADMSG) { /* the table or its strings lie outside of the file */
             b->count = first;
             r = 0;

@@ -4,32 +4,7 @@
 
 #include "base/cleanup.h"
 
-#include <unistd.h>
-
 #define WINDOW_BYTES ((size_t)256 << 10)
-
-/* Reads @n bytes of @f at @at. Returns fewer at the end of the file or after an error. */
-static size_t read_at(const struct elf_file *f, uint64_t at, char *p, size_t n)
-{
-    size_t done = 0;
-
-    if (f->memory) {
-        done = at < f->memory_n ? MIN(n, f->memory_n - (size_t)at) : 0;
-        if (done)
-            memcpy(p, f->memory + at, done);
-        return done;
-    }
-    while (done < n) {
-        ssize_t got = pread(f->fd, p + done, n - done, (off_t)(at + done));
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        done += (size_t)got;
-    }
-    return done;
-}
 
 void elf_print_add(struct elf_file *f, const void *p, size_t n)
 {
@@ -65,7 +40,7 @@ bool elf_window_next(struct elf_window *w, size_t keep)
     want = (size_t)MIN(w->left, (uint64_t)(WINDOW_BYTES - keep));
     if (!want)
         return false;
-    got = read_at(w->f, w->next, w->bytes + keep, want);
+    got = elf_source_read(&w->f->source, w->next, w->bytes + keep, want);
     elf_print_add(w->f, w->bytes + keep, got);
     w->n += got;
     w->next += got;

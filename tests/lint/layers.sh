@@ -37,7 +37,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["discover"] = values " sample broker_client hotspot"
         may["unwind_tables"] = values " sample broker_client hotspot discover elf" # what fills its tables
         may["elf"] = "base" # files as bytes: symbols of ELF, and what DWARF says of inlining and lines
-        may["dwarf"] = "base"
+        may["dwarf"] = "base elf"
         may["namer"] = "base" # the process that demangles, and the side of flamed
         may["symbolize"] = values " sample broker_client hotspot discover elf dwarf namer"
         # What is asked, by whom and of whom, as values and one table of functions: serve/ asks, the engine answers.

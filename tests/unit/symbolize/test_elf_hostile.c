@@ -3,8 +3,11 @@
 #include "built_elf.h"
 #include "suite.h"
 
+#include "dwarf/dwarf.h"
+
 #include <elf.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <unistd.h>
 
 static size_t read_whole(const char *path, unsigned char *bytes, size_t max)
@@ -42,6 +45,70 @@ START_TEST(a_giant_is_refused)
     ck_assert_int_eq(ftruncate(fd, (off_t)ELF_FILE_MAX_BYTES + 1), 0);
     ck_assert_int_eq(elf_file_open(fd, &f, NULL), -EFBIG);
     unlink(built_path("giant"));
+}
+END_TEST
+
+/* Returns the peak of the resident memory since it was last reset, in KiB. Resets it. */
+static long take_peak_kb(void)
+{
+    _cleanup_close_ int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    _cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
+    char line[256];
+    long kb = -1;
+
+    while (kb < 0 && fgets(line, sizeof(line), f))
+        sscanf(line, "VmHWM: %ld", &kb); /* NOLINT(cert-err34-c) */
+    ck_assert_int_eq(write(fd, "5", 1), 1);
+    return kb;
+}
+
+/* What a file of few blocks claims to have. */
+static const struct {
+    const char *what;
+    uint64_t sections, programs, names_bytes, names_flags;
+} CLAIMS[] = {
+    { "sections", 1000000, 0, 0, 0 },
+    { "program headers", 0, 1000000, 0, 0 },
+    { "names", 3, 0, 64 << 20, 0 },
+    { "packed names", 3, 0, 64 << 20, SHF_COMPRESSED },
+};
+
+/* Headers that claim much take little memory, also while the file is open. */
+START_TEST(claims_take_no_memory)
+{
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Shdr sections[3];
+        Elf64_Chdr packed;
+    } file = { .head = { .e_ident = ELFMAG,
+                         .e_version = EV_CURRENT,
+                         .e_shoff = sizeof(file.head),
+                         .e_shstrndx = 1 } };
+    _cleanup_close_ int fd = open(built_path("claims"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    _cleanup_(elf_file_closep) struct elf_file *f = NULL;
+    struct dwarf *d = NULL;
+    size_t bytes = (size_t)72 << 20;
+    long before, peak;
+
+    memcpy(file.head.e_ident + EI_CLASS, "\2\1\1", 3);
+    file.head.e_phoff = CLAIMS[_i].programs ? sizeof(file) : 0;
+    file.head.e_phnum = CLAIMS[_i].programs ? PN_XNUM : 0;
+    file.sections[0].sh_size = CLAIMS[_i].sections;
+    file.sections[0].sh_info = (uint32_t)CLAIMS[_i].programs;
+    file.sections[1].sh_type = SHT_STRTAB;
+    file.sections[1].sh_offset = offsetof(__typeof__(file), packed);
+    file.sections[1].sh_size = CLAIMS[_i].names_bytes;
+    file.sections[1].sh_flags = CLAIMS[_i].names_flags;
+    file.sections[2].sh_type = SHT_PROGBITS;
+    file.packed = (Elf64_Chdr){ .ch_type = ELFCOMPRESS_ZLIB, .ch_size = 64 << 20 };
+    ck_assert_int_eq(ftruncate(fd, (off_t)bytes), 0);
+    ck_assert_int_eq(pwrite(fd, &file, sizeof(file), 0), sizeof(file));
+    take_peak_kb();
+    before = take_peak_kb();
+    elf_file_open(fd, &f, NULL);
+    ck_assert_int_lt(dwarf_open(fd, &d), 0);
+    peak = take_peak_kb();
+    ck_assert_msg(peak - before < 4096, "%s: %ld KiB", CLAIMS[_i].what, peak - before);
 }
 END_TEST
 
@@ -145,6 +212,7 @@ int main(void)
         return failed;
     tcase_add_loop_test(tc, what_is_no_file_of_ours_is_refused, 0, 4);
     tcase_add_test(tc, a_giant_is_refused);
+    tcase_add_loop_test(tc, claims_take_no_memory, 0, (int)ARRAY_SIZE(CLAIMS));
     tcase_add_test(tc, spoilt_headers_do_no_harm);
     tcase_add_test(tc, a_file_cut_short_does_no_harm);
     tcase_add_test(tc, a_packed_bomb_is_cut_off);
