@@ -177,7 +177,7 @@ UNWIND_INLINE int unwind_frozen_place(struct unwind_walk *w, uint64_t sp, uint64
 UNWIND_FUNCTION int unwind_chunk_open(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_frozen_words *f;
-    uint64_t at;
+    uint64_t at, sp;
 
     if (!w || !p)
         return UNWIND_FROZEN_BROKEN;
@@ -205,8 +205,12 @@ UNWIND_FUNCTION int unwind_chunk_open(struct unwind_walk *w, struct unwind_proce
     at += p->vm.frozen.words;
     f->high = at + 8 * (uint64_t)(uint32_t)f->bottom;
     at += 8 * (uint64_t)(uint32_t)f->sp;
+    sp = w->at.sp;
     w->at.sp = at;
-    return unwind_frozen_place(w, at, at);
+    if (unwind_frozen_place(w, at, at) == UNWIND_FROZEN_FOUND)
+        return UNWIND_FROZEN_FOUND;
+    w->at.sp = sp; /* from which the carrier's frames are found */
+    return UNWIND_FROZEN_BROKEN;
 }
 
 /* Enters the next chunk behind w->frozen.chunk that is not empty. NONE: there are no more

@@ -197,6 +197,18 @@ START_TEST(tells_what_cannot_be_read)
 }
 END_TEST
 
+/* A chunk of which only the head can be read: the carrier's frames follow the mark. */
+START_TEST(tells_words_that_cannot_be_read)
+{
+    setup_frozen();
+    put32(heap, TAIL - HEAP + SIZE, 1U << 19);
+    put32(heap, TAIL - HEAP + SP, 1U << 18);
+    put32(heap, TAIL - HEAP + BOTTOM, 1U << 19);
+    walk(1);
+    ck_assert_uint_eq(mark_at(), 1);
+}
+END_TEST
+
 START_TEST(ends_in_a_circle)
 {
     setup_frozen();
@@ -330,6 +342,7 @@ int main(void)
 
     tcase_add_test(tc, joins_chunks_and_carrier);
     tcase_add_loop_test(tc, tells_what_cannot_be_read, 0, ARRAY_SIZE(LIES));
+    tcase_add_test(tc, tells_words_that_cannot_be_read);
     tcase_add_test(tc, ends_in_a_circle);
     tcase_add_test(tc, follows_the_entry_of_one_that_acts_as_its_carrier);
     tcase_add_test(tc, asks_for_a_thread_that_is_not_known);
