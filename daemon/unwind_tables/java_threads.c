@@ -18,11 +18,14 @@
 /* How long a thread of the list is put into the table without another reading. A later thread with
  * the same id is hardly possible so soon. */
 #define ANCHORS_TRUST_NS (60 * NSEC_PER_SEC)
+#define ANCHORS_AGAIN_NS NSEC_PER_SEC /* least time until a thread is put again */
 
 struct java_thread {
     int32_t ns_tid;
     uint64_t address;
-    int32_t told_tid; /* host thread id in the unwinder's table; 0: not put */
+    int32_t told_tid; /* host thread id put into the unwinder's table; 0: none. The table drops the
+                       * longest unused threads if it is full. */
+    uint64_t told_ns; /* when it was last put, or that failed */
 };
 
 /* A JVM with threads that walks or lock samples needed. */
@@ -79,7 +82,7 @@ static void add_thread(void *cookie, const struct hotspot_thread *t)
     struct anchored *p = cookie;
 
     if (array_grow(&p->threads, &p->cap, p->count + 1, 64))
-        p->threads[p->count++] = (struct java_thread){ t->ns_tid, t->java_thread, 0 };
+        p->threads[p->count++] = (struct java_thread){ t->ns_tid, t->java_thread, 0, 0 };
 }
 
 ORDER_FUNCTION(compare, struct java_thread, COMPARE(x->ns_tid, y->ns_tid))
@@ -108,8 +111,10 @@ static void read_list(struct anchored *p, struct hotspot_vm *vm, uint64_t now_ns
         struct java_thread *t = &p->threads[i],
                            *old = find_thread(p->before, p->before_count, t->ns_tid);
 
-        if (old && old->address == t->address)
+        if (old && old->address == t->address) {
             t->told_tid = old->told_tid;
+            t->told_ns = old->told_ns;
+        }
     }
     took_ns = clock_monotonic_ns() - began_ns;
     p->read_ns = now_ns;
@@ -159,10 +164,10 @@ static struct anchored *find_or_add(struct anchors *a, struct process *p)
     return known;
 }
 
-/* Puts the thread @host_tid into the unwinder's table. Returns false if it was there before, or is
- * not in the list. */
+/* Puts the thread @host_tid into the unwinder's table, with @again also if it was put before.
+ * Returns false if it was not put. */
 static bool tell(struct anchors *a, struct anchored *known, const struct process *p,
-                 int32_t host_tid)
+                 int32_t host_tid, bool again, uint64_t now_ns)
 {
     struct java_thread *found;
     int32_t ns_tid = host_tid;
@@ -170,11 +175,14 @@ static bool tell(struct anchors *a, struct anchored *known, const struct process
     if (p->ns_depth > 1)
         ns_tid = proc_innermost_tid(a->proc_fd, p->id.host_pid, host_tid);
     found = ns_tid > 0 ? find_thread(known->threads, known->count, ns_tid) : NULL;
-    if (!found || found->told_tid == host_tid)
+    if (!found || (found->told_tid == host_tid && !again) ||
+        (found->told_ns && now_ns - found->told_ns < ANCHORS_AGAIN_NS))
         return false;
-    found->told_tid = host_tid;
-    broker_put_thread(a->broker, p->id.host_pid, host_tid, found->address, NULL);
-    return true;
+    found->told_ns = now_ns;
+    found->told_tid = 0;
+    if (broker_put_thread(a->broker, p->id.host_pid, host_tid, found->address, NULL) == 0)
+        found->told_tid = host_tid;
+    return found->told_tid;
 }
 
 void anchors_see(struct anchors *a, struct process *p, const struct sample_record *rec,
@@ -185,16 +193,17 @@ void anchors_see(struct anchors *a, struct process *p, const struct sample_recor
     if (!known)
         return;
     if (known->read_ns && now_ns - known->read_ns < ANCHORS_TRUST_NS &&
-        tell(a, known, p, (int32_t)rec->host_tid))
+        tell(a, known, p, (int32_t)rec->host_tid, /* again= */ false, now_ns))
         return;
-    if (now_ns >= known->next_ns) {
+    if (now_ns >= known->next_ns)
         read_list(known, p->vm, now_ns);
-        tell(a, known, p, (int32_t)rec->host_tid);
-    }
+    /* If it was put before, the table had another address, or has dropped it. */
+    tell(a, known, p, (int32_t)rec->host_tid, /* again= */ true, now_ns);
 }
 
 /* Puts all threads of a container's process, where the VM's thread ids differ from the host's. */
-static void tell_by_host(struct anchors *a, struct anchored *known, const struct process *p)
+static void tell_by_host(struct anchors *a, struct anchored *known, const struct process *p,
+                         uint64_t now_ns)
 {
     _cleanup_closedir_ DIR *d = NULL;
     char path[32];
@@ -208,7 +217,7 @@ static void tell_by_host(struct anchors *a, struct anchored *known, const struct
         uint64_t tid;
 
         if (span_parse_dec(span_of(e->d_name), &tid) && tid > 0 && tid <= INT32_MAX)
-            tell(a, known, p, (int32_t)tid);
+            tell(a, known, p, (int32_t)tid, /* again= */ false, now_ns);
     }
 }
 
@@ -226,11 +235,11 @@ void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns)
     read_list(known, p->vm, now_ns);
     if (p->ns_depth > 1) {
         if (!all_told(known))
-            tell_by_host(a, known, p);
+            tell_by_host(a, known, p, now_ns);
         return;
     }
     for (size_t i = 0; i < known->count; i++)
-        tell(a, known, p, known->threads[i].ns_tid);
+        tell(a, known, p, known->threads[i].ns_tid, /* again= */ false, now_ns);
 }
 
 uint64_t anchors_thread(struct anchors *a, const struct process *p, int32_t host_tid)

@@ -12,6 +12,7 @@
 static struct anchors *anchors;
 static struct process process;
 static unsigned lists, put_count;
+static int put_result;
 static int32_t shift; /* of the ids of all threads */
 
 int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn fn, void *cookie)
@@ -33,7 +34,7 @@ int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint
     (void)err;
     ck_assert_uint_eq(java_thread, 0x1000 + (uint64_t)(host_tid - TID - shift));
     put_count++;
-    return 0;
+    return put_result;
 }
 
 uint64_t process_payer(struct process *p)
@@ -44,6 +45,7 @@ uint64_t process_payer(struct process *p)
 static void setup(void)
 {
     lists = put_count = 0;
+    put_result = 0;
     shift = 0;
     process = (struct process){ .id = { .host_pid = TID, .start_ticks = 1 },
                                 .jvm = JVM_READY,
@@ -104,6 +106,39 @@ START_TEST(a_thread_that_is_put_is_read_again)
 }
 END_TEST
 
+/* The table has dropped threads that were put before: each is put again, at most once a second. */
+START_TEST(dropped_threads_are_put_again)
+{
+    for (int32_t i = 0; i < THREADS; i++)
+        see(TID + i, NSEC_PER_SEC);
+    ck_assert_uint_eq(put_count, THREADS);
+    see(TID, NSEC_PER_SEC + NSEC_PER_MSEC);
+    ck_assert_uint_eq(put_count, THREADS);
+    for (int32_t i = 0; i < THREADS; i++)
+        see(TID + i, 3 * NSEC_PER_SEC);
+    ck_assert_uint_eq(put_count, 2 * THREADS);
+    ck_assert_uint_eq(lists, 2);
+    for (int32_t i = 0; i < THREADS; i++)
+        see(TID + i, 3 * NSEC_PER_SEC + NSEC_PER_MSEC);
+    ck_assert_uint_eq(put_count, 2 * THREADS);
+}
+END_TEST
+
+/* A thread that could not be put is not taken for one that is in the table. */
+START_TEST(a_failed_put_is_tried_again)
+{
+    put_result = -EIO;
+    see(TID, NSEC_PER_SEC);
+    see(TID, NSEC_PER_SEC + NSEC_PER_MSEC);
+    ck_assert_uint_eq(put_count, 1);
+    ck_assert_uint_eq(anchors_thread(anchors, &process, TID), 0);
+    put_result = 0;
+    anchors_all(anchors, &process, 3 * NSEC_PER_SEC);
+    ck_assert_uint_eq(put_count, 1 + THREADS);
+    ck_assert_uint_eq(anchors_thread(anchors, &process, TID), 0x1000);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("java_threads");
@@ -112,5 +147,7 @@ int main(void)
     tcase_add_test(tc, threads_share_a_list);
     tcase_add_test(tc, an_old_list_is_read_again);
     tcase_add_test(tc, a_thread_that_is_put_is_read_again);
+    tcase_add_test(tc, dropped_threads_are_put_again);
+    tcase_add_test(tc, a_failed_put_is_tried_again);
     return suite_run_case("java_threads", tc);
 }
