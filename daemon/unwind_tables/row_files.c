@@ -11,8 +11,8 @@
 
 /* How long a table of a file without an identity is used, and by its opener alone. */
 #define ROW_FILES_OPENER_NS (60 * NSEC_PER_SEC)
-/* Least times before another try for an owner that had no room: for the rows of a file (REFUSED),
- * and to read a copy of it (BUSY). */
+/* Least times before another try for an owner: after a reading that failed, or found no room for
+ * the rows of a file (REFUSED), and if there was no room to read a copy of it (BUSY). */
 #define ROW_FILES_REFUSED_NS (10 * NSEC_PER_SEC)
 #define ROW_FILES_BUSY_NS NSEC_PER_SEC
 
@@ -31,8 +31,10 @@ struct file {
     struct row_table *table; /* NULL: not readable, or not read yet */
     uint64_t ticket;         /* ticket of the pending reading; 0: none is pending */
     struct reader_job *job;  /* the pending reading; borrowed from the reader; NULL: put off */
-    uint64_t refused_ns;     /* CLOCK_MONOTONIC: until then the owner is refused for want of room in
-                              * its share; other owners ignore this entry. 0: not refused */
+    uint64_t refused_ns;     /* CLOCK_MONOTONIC: until then the owner is refused; other owners
+                              * ignore this entry. 0: not refused */
+    int refused;             /* the reason: -ENOSPC, no room in its share; -errno of a reading that
+                              * failed for now */
 };
 
 struct row_files {
@@ -136,6 +138,13 @@ static int remember(struct row_files *f, const struct file *file)
     return 0;
 }
 
+/* Returns whether the error @r of a reading holds for the file, and not only for now, as one of the
+ * disk does. */
+static bool is_of_file(int r)
+{
+    return r == -ENOEXEC || r == -EBADMSG || r == -EFBIG;
+}
+
 static int read_now(struct row_files *f, int fd, const struct opened *o, struct row_table **ret,
                     struct error *err)
 {
@@ -144,7 +153,7 @@ static int read_now(struct row_files *f, int fd, const struct opened *o, struct 
 
     if (r < 0) {
         f->failed++;
-        return r == -ENOMEM ? r : remember(f, &(struct file){ .by = *o });
+        return is_of_file(r) ? remember(f, &(struct file){ .by = *o }) : r;
     }
     r = row_files_put(f, o->owner, &e, ret, err)
             ?: remember(f, &(struct file){ .by = *o, .table = *ret });
@@ -183,7 +192,7 @@ static int table_of(struct row_files *f, const struct file *file, uint64_t owner
 {
     *ret = file->table;
     if (!file->ticket)
-        return file->refused_ns ? -ENOSPC : 0;
+        return file->refused_ns ? file->refused : 0;
     if (file->job)
         reader_hurry(f->reader, file->job, owner);
     return FEEDER_PENDING;
@@ -203,6 +212,7 @@ static int read_file(struct row_files *f, int fd, const struct opened *o, struct
     if (r == -ENOSPC) {
         forget_refused(f, o->at_ns);
         file.refused_ns = o->at_ns + ROW_FILES_BUSY_NS;
+        file.refused = -ENOSPC;
     } else if (r < 0) {
         return r;
     }
@@ -260,14 +270,13 @@ static void take_result(struct row_files *f, const struct reader_result *result,
 {
     struct file *file = by_ticket(f, result->ticket);
     struct row_table *t = NULL;
-    int r = result->outcome;
-    bool refused = r == -ENOMEM;
+    int r = result->outcome, refused = r == -ENOMEM ? -ENOSPC : r < 0 && !is_of_file(r) ? r : 0;
 
     if (!file)
         return;
     if (r == 0) {
         r = row_files_put(f, file->by.owner, &result->table, &t, NULL);
-        refused = r < 0;
+        refused = r < 0 ? -ENOSPC : 0;
     }
     f->failed += r < 0;
     if (refused)
@@ -277,6 +286,7 @@ static void take_result(struct row_files *f, const struct reader_result *result,
         file->ticket = 0;
         file->table = t;
         file->refused_ns = refused ? now_ns + ROW_FILES_REFUSED_NS : 0;
+        file->refused = refused;
     }
 }
 

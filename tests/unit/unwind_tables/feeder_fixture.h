@@ -26,6 +26,7 @@ static struct unwind_process last;
 static int32_t last_pid;
 static unsigned opened, vdso_opened, row_puts, process_puts, forgotten;
 static const char *file; /* the file behind every mapping; NULL: the one in the maps */
+static int file_access;  /* how it is opened */
 static int open_result;
 static struct maps maps;
 static struct feeder *feeder;
@@ -67,7 +68,7 @@ static int open_mapped(struct broker *ctx, const struct proc_id *id, uint64_t st
     if (open_result)
         return open_result;
     if (file) {
-        *ret_fd = open(file, O_RDONLY | O_CLOEXEC);
+        *ret_fd = open(file, file_access | O_CLOEXEC);
         return *ret_fd < 0 ? -errno : 0;
     }
     if (span_eq_str(maps_find(&maps, start)->path, "[vdso]")) {
@@ -136,6 +137,7 @@ static void setup(void)
     opened = vdso_opened = row_puts = process_puts = forgotten = 0;
     open_result = 0;
     file = NULL;
+    file_access = O_RDONLY;
     read_own_maps();
     copied = false;
     shares_init(&copies, UINT64_C(64) << 20);

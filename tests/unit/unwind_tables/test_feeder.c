@@ -373,6 +373,35 @@ START_TEST(refuses_rows_to_the_one_whose_share_is_full)
 }
 END_TEST
 
+/* A reading that fails, as by an error of the disk, holds for now: the file is read again, on a
+ * thread for another owner at once. */
+START_TEST(a_failed_reading_holds_for_now)
+{
+    struct mapping m = { .start = 0x10000, .end = 0x20000, .inode = 77, .exec = true };
+    struct maps one = { .entries = &m, .count = 1 };
+    char folder[64], path[128];
+
+    make_folder(folder);
+    snprintf(path, sizeof(path), "%s/lib.so", folder);
+    write_file(path, OF_THIS);
+    usleep(50000); /* so that the file has an identity */
+    feeder = feeder_free(feeder);
+    new_feeder(ROWS, /* background= */ _i);
+    m.offset = code_offset;
+    m.path = span_of("/usr/lib/lib.so");
+    file = path;
+    file_access = O_WRONLY; /* pread(2) fails */
+    describe_whole(10, &one);
+    ck_assert_uint_eq(last.mappings[0].row_count, 0);
+    ck_assert(!feeder_lacks_rows(feeder, 10));
+    file_access = O_RDONLY;
+    describe_whole(10 + _i, &one);
+    ck_assert_uint_gt(last.mappings[0].row_count, 0);
+    ck_assert(unlink(path) == 0);
+    ck_assert(rmdir(folder) == 0);
+}
+END_TEST
+
 /* While a copy is being read, or finds no room, no other copy of that file is requested. */
 START_TEST(asks_for_one_copy_at_a_time)
 {
@@ -491,6 +520,7 @@ int main(void)
     tcase_add_test(tc, leaves_out_the_code_cache);
     tcase_add_test(tc, makes_room_by_forgetting);
     tcase_add_test(tc, refuses_rows_to_the_one_whose_share_is_full);
+    tcase_add_loop_test(tc, a_failed_reading_holds_for_now, 0, 2);
     tcase_add_loop_test(tc, asks_for_one_copy_at_a_time, 0, 2);
     tcase_add_test(tc, tells_a_process_that_is_gone);
     tcase_add_loop_test(tc, knows_more_than_its_description_holds, 0, 4);
