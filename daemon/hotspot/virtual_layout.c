@@ -50,7 +50,8 @@ static const struct {
 
 /* ---- classes ---- */
 
-/* Finds the boot loader's data. The VM made it first, so it is the last of the list. */
+/* Finds the boot loader's data. The VM made it first, so it is the last of the list. The list may
+ * change during the walk and seem to be a circle, but not for long. */
 static int boot_loader(struct hotspot_vm *vm, uint64_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -59,7 +60,7 @@ static int boot_loader(struct hotspot_vm *vm, uint64_t *ret)
 
     for (unsigned i = 0; r == 0 && next; i++) {
         if (i == LOADERS_MAX)
-            return -EBADMSG;
+            return -EAGAIN;
         at = next;
         r = field_u64(vm, at, l->loader_next, &next);
     }

@@ -199,6 +199,19 @@ START_TEST(no_monitor)
 END_TEST
 
 /* Fields of a StackChunk that do not lie in the bytes that are read of it. */
+/* A loader that was freed and made again during the walk closes a circle. */
+START_TEST(a_circle_of_loaders_passes)
+{
+    t->vm.names.known = true;
+    memory_begin(&t->vm.memory);
+    threads_image_put(t, THREADS_LOADERS + 8, THREADS_HEAP + THREADS_LOADERS + 8);
+    ck_assert_int_eq(virtual_layout_ready(&t->vm, 0), -EAGAIN);
+    threads_image_put(t, THREADS_LOADERS + 8, 0);
+    memory_begin(&t->vm.memory);
+    ck_assert_int_eq(virtual_layout_ready(&t->vm, 0), 0);
+}
+END_TEST
+
 START_TEST(refuses_fields_outside_of_a_chunk)
 {
     struct virtual_layout *v = &t->vm.virtual_layout, intact = *v;
@@ -459,6 +472,7 @@ int main(void)
     tcase_add_loop_test(tc, a_false_word_is_seen_by_draws, 0, ARRAY_SIZE(FALSE_WORDS));
     tcase_add_test(tc, monitor_that_is_waited_for);
     tcase_add_test(tc, a_class_of_locks_is_read_again);
+    tcase_add_test(tc, a_circle_of_loaders_passes);
     tcase_add_test(tc, refuses_fields_outside_of_a_chunk);
     tcase_add_loop_test(tc, no_monitor, 0, 2 * ARRAY_SIZE(NO_MONITORS));
     tcase_add_test(tc, no_stack_of_two_moments);
