@@ -166,7 +166,8 @@ static void see_image(struct resolver *r, const struct bound *b, bool named)
             !named || r->native_image == IMAGE_NAMELESS ? IMAGE_NAMELESS : IMAGE_NAMED;
 }
 
-/* Returns the frame of @address in a file. *ret_lasting: a later call will return the same. */
+/* Returns the frame of @address in a file. *ret_lasting: a later call will return the same. Not so
+ * for a file that was just evicted, which is read again after RESOLVER_AGAIN_NS. */
 static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t address,
                            uint64_t now_ns, bool *ret_lasting)
 {
@@ -185,7 +186,7 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
         s = NULL;
     if (image)
         see_image(r, b, s);
-    *ret_lasting = b->state == BOUND_FILE && r->gaps.left_out_ns != now_ns;
+    *ret_lasting = image && b->state == BOUND_FILE && r->gaps.left_out_ns != now_ns;
     if (!s)
         return offset_frame(r, m, module, vaddr);
     name = symbol_text_id(r, &image->symbols, s, ret_lasting);

@@ -246,6 +246,36 @@ START_TEST(says_why_the_kernel_has_no_names)
 }
 END_TEST
 
+/* The cache has room for one file, and is asked for another one. On a busy machine a second may
+ * pass until the first file is asked for again: then it is read again at once. */
+START_TEST(a_file_that_is_evicted_gets_its_names_back)
+{
+    static const struct symbolizer_opts OPTS = { .elf_files_max = 1, .memory = &memory };
+    const uint64_t words[3] = { address_of(dlsym(RTLD_DEFAULT, "strtoull")),
+                                address_of((void *)symbolize_test_leaf),
+                                address_of(dlsym(RTLD_DEFAULT, "getppid")) };
+    const struct sample_record rec = { .host_pid = (uint32_t)getpid(), .user_count = 1 };
+    bool evicted = false;
+
+    memory_budget_init(&memory);
+    for (unsigned i = 0; i < 20 && !evicted; i++) {
+        struct symbolizer *s = NULL;
+
+        ck_assert_int_eq(symbolizer_new_from(&source, frames, &OPTS, &s, NULL), 0);
+        for (size_t k = 0; k < ARRAY_SIZE(words); k++) {
+            symbolizer_stack(s, &process, &rec, words + k, /* java= */ true, &stack);
+            evicted = stack.unknown;
+        }
+        usleep(1050000);
+        symbolizer_stack(s, &process, &rec, words + 2, /* java= */ true, &stack);
+        ck_assert_uint_eq(stack.unknown, 0);
+        symbolizer_forget(s, &process);
+        symbolizer_free(s);
+    }
+    ck_assert(evicted);
+}
+END_TEST
+
 START_TEST(a_thread_without_java_is_its_comm)
 {
     uint32_t id = symbolizer_thread_name(symbolizer, &process, 1, "wor\nker-12345678901234");
@@ -271,6 +301,7 @@ int main(void)
     tcase_add_test(tc, a_jvm_is_no_native_image);
     tcase_add_test(tc, words_that_make_no_sense_are_unknown);
     tcase_add_loop_test(tc, says_why_the_kernel_has_no_names, 0, 3);
+    tcase_add_test(tc, a_file_that_is_evicted_gets_its_names_back);
     tcase_add_test(tc, a_thread_without_java_is_its_comm);
     tcase_set_timeout(tc, 60);
     return suite_run_case("symbolize", tc);
