@@ -21,12 +21,11 @@ struct seen_thread {
     uint32_t process, host_tid;
 };
 
-/* The last sample of a thread in a capture: its CPU time until then, its name, and how often it was
+/* The last sample of a thread in a capture: its CPU time until then, and how often the thread was
  * renamed. */
 struct seen_run {
     uint64_t run_ns, time_ns;
-    uint32_t samples;
-    uint32_t name, renamed;
+    uint32_t samples, renamed;
 };
 
 struct seen_verdict {

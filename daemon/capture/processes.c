@@ -65,12 +65,12 @@ static int rename_thread(struct capture *c, const struct profile_thread *t, uint
                          const struct incoming *in)
 {
     struct seen_run *run = &c->members.runs[id];
+    uint32_t before = record_thread_name(c->record, c->members.thread_ids[id]);
 
-    if (run->name == t->name)
+    if (before == t->name)
         return 0;
-    if (!is_renamed(in, run->name)) {
+    if (!is_renamed(in, before)) {
         record_rename_thread(c->record, c->members.thread_ids[id], t->name);
-        run->name = t->name;
         return 0;
     }
     c->members.renamed += run->renamed == 0;
@@ -78,7 +78,6 @@ static int rename_thread(struct capture *c, const struct profile_thread *t, uint
     run->renamed = MIN(run->renamed + 1, (uint32_t)THREAD_NAMES_MAX + 1);
     if (run->renamed > THREAD_NAMES_MAX)
         return 0;
-    run->name = t->name;
     return record_thread(c->record, t, &c->members.thread_ids[id]);
 }
 
@@ -116,7 +115,7 @@ int capture_thread(struct capture *c, uint32_t process, const struct incoming *i
             ? 0
             : -ENOMEM;
     if (r == 0 && fresh) {
-        c->members.runs[id] = (struct seen_run){ .name = t.name };
+        c->members.runs[id] = (struct seen_run){ 0 };
         r = record_thread(c->record, &t, &c->members.thread_ids[id]);
     } else if (r == 0) {
         r = rename_thread(c, &t, id, in);

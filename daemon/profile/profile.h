@@ -306,6 +306,8 @@ int record_thread(struct record *r, const struct profile_thread *t, uint32_t *re
  * prefix of the present name (the kernel keeps 15 bytes) changes nothing. A caller that uses it
  * must call record_thread() only once per thread. */
 void record_rename_thread(struct record *r, uint32_t thread, uint32_t name);
+/* Returns the present name of thread @thread. */
+uint32_t record_thread_name(const struct record *r, uint32_t thread);
 /* Adds a sample; s->stack is ignored. @stack: @n frame ids, leaf first. s->value is used if samples
  * of the event have their own values. Returns 0, -ENOSPC (a limit; counted) or -ENOMEM
  * (counted). */

@@ -187,6 +187,11 @@ void record_rename_thread(struct record *r, uint32_t thread, uint32_t name)
     t->name = name; /* the hash is now outdated, but no caller searches for this entry again */
 }
 
+uint32_t record_thread_name(const struct record *r, uint32_t thread)
+{
+    return ((const struct profile_thread *)id_table_get(&r->threads, thread))->name;
+}
+
 /* Returns true with probability @part / @whole. */
 static bool record_chance(struct record *r, uint64_t part, uint64_t whole)
 {

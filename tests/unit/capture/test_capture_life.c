@@ -119,6 +119,59 @@ START_TEST(one_that_lasts_ends_by_itself)
 }
 END_TEST
 
+/* ---- names of threads ---- */
+
+/* Takes a sample of the process's first thread, named @name. Returns the thread in the record. */
+static uint32_t sample_named(const char *name)
+{
+    struct sample_record rec = rig_sample_of(&rig, 0);
+    struct incoming in = { .naming = &rig.dispatch.naming,
+                           .rec = &rec,
+                           .thread_name =
+                               frame_table_clean(rig.captures.frames, span_of(name), TEXT_UTF8) };
+    struct seen_run *run;
+    uint32_t thread;
+
+    ck_assert_int_eq(capture_thread(rig.captures.running, 0, &in, &thread, &run), 0);
+    return thread;
+}
+
+/* Moves the capture to a new table, in which the first name is another's. */
+static void renew_names(void)
+{
+    struct frame_table *fresh, *old = rig.captures.frames;
+    struct rebase *b;
+
+    ck_assert_int_eq(frame_table_new(100000, (size_t)16 << 20, &fresh), 0);
+    for (char name[] = "later-00"; name[6] <= '9'; name[6]++)
+        frame_table_clean(fresh, span_of(name), TEXT_UTF8);
+    ck_assert_int_eq(rebase_new(old, fresh, &b), 0);
+    ck_assert_int_eq(captures_rebase_add(&rig.captures, b), 0);
+    captures_rebase(&rig.captures, b, fresh);
+    rebase_free(b);
+    symbolizer_use_table(rig.captures.symbolizer, fresh);
+    rig.dispatch.naming.frames = fresh;
+    frame_table_free(old);
+}
+
+START_TEST(a_name_outlives_its_table)
+{
+    uint32_t first;
+
+    rig_begin(&rig, "cpu", PERIOD);
+    rig_sample(&rig, 0, 0);
+    first = sample_named("worker-1");
+    renew_names();
+    ck_assert_uint_eq(sample_named("worker-1"), first);
+    ck_assert_uint_eq(rig.captures.running->members.renamed, 0);
+    ck_assert_uint_ne(sample_named("worker-2"), first);
+    ck_assert_uint_eq(rig.captures.running->members.renamed, 1);
+    end(/* keep= */ true);
+    rig_finish(&rig);
+    ck_assert(rig_warned(&rig, "1 thread was renamed"));
+}
+END_TEST
+
 /* ---- sets of samples ---- */
 
 START_TEST(two_of_one_rate_share_a_set)
@@ -463,6 +516,7 @@ int main(void)
     tcase_add_test(tc, a_view_has_the_losses_of_its_window);
     tcase_add_test(tc, a_cancelled_one_has_no_profile);
     tcase_add_test(tc, one_that_lasts_ends_by_itself);
+    tcase_add_test(tc, a_name_outlives_its_table);
     tcase_add_test(tc, two_of_one_rate_share_a_set);
     tcase_add_test(tc, the_ninth_rate_makes_another_faster);
     tcase_add_test(tc, a_set_that_is_made_faster_has_a_gap);
