@@ -116,6 +116,10 @@ uint64_t hotspot_vm_unanswered(const struct hotspot_vm *vm);
  * -errno. */
 int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t at_ns, uint64_t *now_ns, uint64_t *ret);
 
+/* Gets where the VM counts unloaded classes, for readers in its own context. Return: 0; -EAGAIN:
+ * unreadable at this moment; -ENOENT: it is not known, and *ret is all zero. */
+int hotspot_vm_unload_places(struct hotspot_vm *vm, struct unwind_unloads *ret);
+
 /* Returns whether @pc is within the code cache's outer bounds: a cheap first test. Returns false
  * while the bounds are unknown. */
 bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc);

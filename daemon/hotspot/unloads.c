@@ -75,6 +75,32 @@ static int read_unloads(struct hotspot_vm *vm, uint64_t *sum)
     return r == 0 ? check_redefining(vm) : r;
 }
 
+static int run_find_places(struct hotspot_vm *vm, void *arg)
+{
+    (void)arg;
+    memory_begin(&vm->memory);
+    return find_places(vm);
+}
+
+int hotspot_vm_unload_places(struct hotspot_vm *vm, struct unwind_unloads *ret)
+{
+    const struct unload_places *found = &vm->unloads;
+    char none;
+
+    *ret = (struct unwind_unloads){ 0 };
+    if (!vm->layout.can_redefine_at)
+        return -ENOENT;
+    if (vm_is_left(vm) || (!found->looked && vm_call(vm, run_find_places, &none, 0) < 0))
+        return -EAGAIN;
+    if (!found->at[0] || !found->at[1]) {
+        vm->unloads.looked = false; /* a JVM that starts may count them later */
+        return -ENOENT;
+    }
+    *ret = (struct unwind_unloads){ .at = { found->at[0], found->at[1] },
+                                    .can_redefine = vm->layout.can_redefine_at };
+    return 0;
+}
+
 void unloads_keep(struct hotspot_vm *vm)
 {
     struct kept_unloads kept = { .at_ns = clock_monotonic_ns() };

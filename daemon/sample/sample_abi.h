@@ -63,6 +63,8 @@ struct sample_record {
     SAMPLE_U64 klass;               /* class of the allocated object, in the target; 0: no
                                      * allocation */
     SAMPLE_U64 run_ns;              /* CPU time of its thread, for a tick; else 0 */
+    SAMPLE_U64 unloads;             /* 1 + classes that its JVM had unloaded; 0: unknown, or
+                                     * classes may be redefined */
     SAMPLE_U32 host_pid, host_tid;  /* in flamed's own pid namespace; 0: invisible there */
     SAMPLE_U32 exec_id;             /* task->self_exec_id: changes with each exec */
     SAMPLE_U32 weight;              /* number of ticks that the record stands for, at least 1 */
@@ -85,7 +87,7 @@ struct sample_record {
 };
 
 #ifndef __bpf__
-_Static_assert(sizeof(struct sample_record) == 120, "sample_record must have no padding");
+_Static_assert(sizeof(struct sample_record) == 128, "sample_record must have no padding");
 
 /* Returns nonzero if @r is of a virtual thread without a carrier, so without a kernel thread. All
  * words of its stack are return addresses. */

@@ -288,6 +288,24 @@ static __always_inline __u32 kernel_stack(void *ctx, struct stack_scratch *s)
     return n;
 }
 
+/* Reads how many classes the JVM of @s has unloaded, in its own context. Not static: its variables
+ * are on the stack only while it runs. */
+__attribute__((noinline)) int count_unloads(struct stack_scratch *s, struct unwind_process *p)
+{
+    __u64 classes = 0, shared = 0;
+    __u8 redefines = 1;
+
+    if (!s || !p || !p->unloads.can_redefine)
+        return 0;
+    if (bpf_probe_read_user(&classes, sizeof(classes), (const void *)p->unloads.at[0]) ||
+        bpf_probe_read_user(&shared, sizeof(shared), (const void *)p->unloads.at[1]) ||
+        bpf_probe_read_user(&redefines, sizeof(redefines), (const void *)p->unloads.can_redefine))
+        return 0;
+    if (!redefines)
+        s->rec.unloads = classes + shared + 1;
+    return 0;
+}
+
 /* Takes both stacks and the name of a thread that an event interrupted into its record, which
  * begin_record() began. Returns the number of words. */
 static __always_inline __u32 take_stacks(void *ctx, bool in_kernel, struct task_struct *task,
@@ -308,6 +326,8 @@ static __always_inline __u32 take_stacks(void *ctx, bool in_kernel, struct task_
         s->rec.flags |= SAMPLE_KERNEL_THREAD;
     } else if (!(task->flags & TASK_EXITING)) { /* an exiting task's memory may be gone */
         p = tables_of(s);
+        if (p)
+            count_unloads(s, p);
         user = p ? walk(task, s, p) : leaf(task, s);
     }
     s->rec.user_count = user;

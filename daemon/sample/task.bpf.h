@@ -126,7 +126,7 @@ static __always_inline void begin_record(struct sample_record *rec, struct task_
     rec->host_pid = host_pid;
     rec->host_tid = host_tid;
     rec->weight = 1;
-    rec->value = rec->wait_ns = rec->klass = rec->run_ns = 0;
+    rec->value = rec->wait_ns = rec->klass = rec->run_ns = rec->unloads = 0;
     rec->flush = rec->flushed = 0;
     rec->kernel_count = rec->context_count = 0;
     rec->user_count = 0;

@@ -366,6 +366,11 @@ static size_t java_places(struct java_names *j, struct hotspot_vm *vm, const uin
     return n;
 }
 
+void java_names_see_unloads(struct java_names *j, uint64_t unloads, uint64_t at_ns)
+{
+    java_methods_see_unloads(&j->methods, unloads, at_ns);
+}
+
 void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
                         size_t count, uint64_t at_ns, uint64_t now_ns)
 {

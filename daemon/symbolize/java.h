@@ -29,6 +29,8 @@ struct java_names *java_names_free(struct java_names *j);
  */
 size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t word,
                        bool is_return_address, uint64_t now_ns, uint32_t *ret, size_t room);
+/* Notes the number of classes that a sample's JVM had unloaded (java_methods_see_unloads()). */
+void java_names_see_unloads(struct java_names *j, uint64_t unloads, uint64_t at_ns);
 /* Reads in one step what java_names_code() and java_names_interpreted() need for @words, a stack
  * that was sampled at @at_ns. */
 void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,

@@ -123,6 +123,16 @@ static bool java_method_trusted(const struct java_methods *t, const struct java_
     return at_ns < m->checked_ns + JAVA_METHOD_TRUST_NS || java_is_steady(t, m->checked_ns, at_ns);
 }
 
+void java_methods_see_unloads(struct java_methods *t, uint64_t unloads, uint64_t at_ns)
+{
+    if (t->uncounted || (t->steady_from_ns && at_ns <= t->steady_to_ns))
+        return;
+    if (!t->steady_from_ns || unloads != t->unloads)
+        t->steady_from_ns = at_ns + JAVA_COUNTED_NS;
+    t->unloads = unloads;
+    t->steady_to_ns = at_ns;
+}
+
 bool java_methods_check_steady(struct java_methods *t, struct hotspot_vm *vm, uint64_t at_ns,
                                uint64_t now_ns)
 {

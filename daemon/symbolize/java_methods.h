@@ -19,6 +19,8 @@
 #define JAVA_ROUTE_TRUST_NS (10 * NSEC_PER_SEC)
 /* The shortest time between two requests for routes of methods at one address. */
 #define JAVA_ROUTE_RETRY_NS NSEC_PER_SEC
+/* How long after the time of a sample its JVM's unloaded classes were counted, at most. */
+#define JAVA_COUNTED_NS (50 * NSEC_PER_MSEC)
 #define JAVA_METHODS_MAX (1u << 17) /* methods of one JVM; when full, all are read again */
 
 /* Private to java_methods.c, except @named, the number of methods that were named. */
@@ -50,6 +52,9 @@ uint32_t java_methods_function(struct java_methods *t, struct hotspot_vm *vm, ui
                                uint64_t at_ns, uint64_t now_ns);
 /* Returns whether the method at @method must be read again for a sample of @at_ns. */
 enum java_want java_methods_want(const struct java_methods *t, uint64_t method, uint64_t at_ns);
+/* Notes that the JVM had unloaded @unloads classes soon after @at_ns, the time of a sample, and
+ * could redefine none. While the number is unchanged, earlier results are valid up to that time. */
+void java_methods_see_unloads(struct java_methods *t, uint64_t unloads, uint64_t at_ns);
 /* Reads how many classes the JVM has unloaded, at @at_ns or later. If the number has not changed,
  * earlier results are valid up to that time. Returns false if this JVM does not count unloaded
  * classes. */

@@ -304,7 +304,10 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     symbolizer_charge(s, n->r);
     if (n->vm && rec->user_count) {
         begin_moment(n);
-        if (n->java && n->r && (j = resolver_java(n->r)))
+        j = n->java && n->r ? resolver_java(n->r) : NULL;
+        if (j && rec->unloads)
+            java_names_see_unloads(j, rec->unloads - 1, n->at_ns);
+        if (j)
             java_names_prepare(j, n->vm, frames + rec->kernel_count, rec->user_count, n->at_ns,
                                n->now_ns);
     }

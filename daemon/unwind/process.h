@@ -146,6 +146,12 @@ struct unwind_vm {
     struct unwind_zgc zgc;
 };
 
+/* Addresses at which a VM counts the classes that it has unloaded (two counters), and has the flag
+ * that classes may be redefined. All zero: not known. */
+struct unwind_unloads {
+    uint64_t at[2], can_redefine;
+};
+
 struct unwind_process {
     uint64_t start_boottime_ns; /* 0: any */
     uint32_t exec_id;           /* 0: any */
@@ -155,6 +161,7 @@ struct unwind_process {
                                       * first_more on */
     uint32_t zero;
     struct unwind_vm vm;
+    struct unwind_unloads unloads;
     struct unwind_mapping mappings[UNWIND_MAPPINGS_MAX];
 };
 UNWIND_ASSERT(sizeof(struct unwind_mapping) == 32);
@@ -163,4 +170,4 @@ UNWIND_ASSERT(sizeof(struct unwind_locks) == 56);
 UNWIND_ASSERT(sizeof(struct unwind_frozen) == 3 * 8 + 8 * 2 + 8);
 UNWIND_ASSERT(sizeof(struct unwind_zgc) == 48);
 UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 56 + 48 + 48);
-UNWIND_ASSERT(sizeof(struct unwind_process) == 32 + 272 + 96 + 32 * UNWIND_MAPPINGS_MAX);
+UNWIND_ASSERT(sizeof(struct unwind_process) == 32 + 272 + 96 + 24 + 32 * UNWIND_MAPPINGS_MAX);

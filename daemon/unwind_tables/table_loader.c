@@ -341,6 +341,7 @@ static int process_describe(struct feeder *f, const struct feeder_process *p, st
     k->what.exec_id = p->exec_id;
     if (p->vm)
         k->what.vm = *p->vm;
+    k->what.unloads = p->unloads;
     for (size_t i = 0; r == 0 && i < p->maps->count; i++) {
         if (mapping_wanted(&p->maps->entries[i], p->vm))
             r = mapping_add(f, p, i, d, err);

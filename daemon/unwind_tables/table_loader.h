@@ -47,6 +47,7 @@ struct feeder_process {
     const struct maps *maps;
     const struct maps_met *met; /* addresses of mappings to look at first; NULL: none */
     const struct unwind_vm *vm; /* NULL: not a JVM, or not ready */
+    struct unwind_unloads unloads;
 };
 
 /* Outcome: some files of the process are still being read. Its other mappings are described. Update

@@ -171,6 +171,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
             what.vm = &vm;
             w->jvm = hotspot_vm_locks(p->vm, &vm.locks) != -EAGAIN;
             w->jvm &= hotspot_vm_zgc(p->vm, &vm.zgc) != -EAGAIN;
+            w->jvm &= hotspot_vm_unload_places(p->vm, &what.unloads) != -EAGAIN;
             w->frozen = hotspot_vm_frozen(p->vm, &vm.frozen) != -EAGAIN;
         }
         r = feeder_update(u->feeder, &what, &err);

@@ -69,12 +69,16 @@ END_TEST
 START_TEST(a_walk_counts_unloads)
 {
     uint64_t before_ns, now_ns = 1, unloads = 0;
+    struct unwind_unloads places;
 
     w->vm.unloads =
         (struct unload_places){ .at = { WAITING_CODE, WAITING_CODE + 8 }, .looked = true };
     w->vm.layout.can_redefine_at = WAITING_CODE + 16; /* 0: no class is redefined */
     w->code[0] = 3;
     w->code[8] = 4;
+    ck_assert_int_eq(hotspot_vm_unload_places(&w->vm, &places), 0);
+    ck_assert_uint_eq(places.at[1], WAITING_CODE + 8);
+    ck_assert_uint_eq(places.can_redefine, WAITING_CODE + 16);
     make_frames(10, 4, 0);
     before_ns = clock_monotonic_ns();
     walk_one(waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);

@@ -51,7 +51,7 @@ static struct {
     uint32_t phases[10]; /* samples by tenth of PHASE_NS */
     uint64_t weight[SAMPLER_SETS_MAX], value[SAMPLER_SETS_MAX], others, samples, user_frames,
         last_ns;
-    uint64_t start_boottime_ns;
+    uint64_t start_boottime_ns, unloads;
     uint64_t ends[UNWIND_END_COUNT];
     uint32_t tid, exec_id;
     char comm[SAMPLE_COMM_BYTES];
@@ -72,6 +72,7 @@ static void take(void *cookie, const struct sample_record *rec, const uint64_t *
     got.exec_id = rec->exec_id;
     got.start_boottime_ns = rec->start_boottime_ns;
     got.last_ns = rec->time_ns;
+    got.unloads = rec->unloads;
     got.phases[rec->time_ns % PHASE_NS * ARRAY_SIZE(got.phases) / PHASE_NS]++;
     memcpy(got.comm, rec->comm, sizeof(got.comm));
     got.user_frames += rec->user_count;

@@ -392,6 +392,50 @@ static void describe_burner(struct unwind_process *p, pid_t pid, uint32_t slot)
     ck_assert_int_eq(sampler_put_process(sampler, pid, p), 0);
 }
 
+/* Memory of a program that counts like a JVM. Addresses are of the burner, a copy of this one. */
+static struct {
+    uint64_t classes, shared;
+    uint8_t redefines[2];
+} counted;
+
+static const struct {
+    uintptr_t classes, redefines;
+    uint64_t unloads; /* of a sample */
+} COUNTS[] = {
+    { (uintptr_t)&counted.classes, (uintptr_t)&counted.redefines[0], 1 + 7 + 4 },
+    { (uintptr_t)&counted.classes, (uintptr_t)&counted.redefines[1], 0 },
+    { (uintptr_t)&counted.classes, 0, 0 }, /* not known */
+    { 16, (uintptr_t)&counted.redefines[0], 0 },
+    { UINT64_MAX - 7, (uintptr_t)&counted.redefines[0], 0 },
+};
+
+/* A sample has the number of classes that its JVM has unloaded. */
+START_TEST(a_sample_counts_unloads)
+{
+    struct unwind_row root = { .base = UNWIND_BASE_ROOT };
+    struct unwind_process p;
+    struct burner burner;
+    uint32_t set;
+
+    counted.classes = 7; /* written, so that the burner has these pages */
+    counted.shared = 4;
+    counted.redefines[1] = 1;
+    burner = start_burner();
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
+    ck_assert_int_eq(sampler_put_rows(sampler, 0, &root, 1), 0);
+    describe_burner(&p, burner.pid, 9);
+    p.unloads = (struct unwind_unloads){ .at = { COUNTS[_i].classes, (uintptr_t)&counted.shared },
+                                         .can_redefine = COUNTS[_i].redefines };
+    ck_assert_int_eq(sampler_put_process(sampler, burner.pid, &p), 0);
+    ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
+    sample_for(&burner, 0.1);
+    ck_assert_uint_gt(got.ends[UNWIND_END_ROOT], 5);
+    ck_assert_uint_eq(got.unloads, COUNTS[_i].unloads);
+    sampler_put_process(sampler, burner.pid, NULL);
+    end_burner(&burner);
+}
+END_TEST
+
 /* A walk's cached result for a slot is dropped when slots are reused. */
 START_TEST(forgets_when_slots_begin_anew)
 {
@@ -510,6 +554,7 @@ int main(void)
     tcase_add_test(tc, filters);
     tcase_add_test(tc, takes_all_sets);
     tcase_add_test(tc, follows_processors);
+    tcase_add_loop_test(tc, a_sample_counts_unloads, 0, (int)ARRAY_SIZE(COUNTS));
     tcase_add_test(tc, forgets_when_slots_begin_anew);
     tcase_add_test(tc, numbers_of_a_pid_namespace);
     return run_cases("sampler", pure, tc);

@@ -450,6 +450,34 @@ START_TEST(a_method_is_read_once_while_no_class_is_unloaded)
 }
 END_TEST
 
+/* A sample has the number of unloaded classes itself, so that nothing is read for it. */
+START_TEST(a_sample_says_that_no_class_was_unloaded)
+{
+    const uint64_t STEP = NSEC_PER_SEC;
+    uint64_t now_ns = 100 * NSEC_PER_SEC;
+    uint32_t first;
+    unsigned reads;
+
+    jvm.counts = true;
+    java_names_see_unloads(names, 3, now_ns - 200 * NSEC_PER_MSEC);
+    first = steady_at(now_ns)->function;
+    reads = jvm.reads;
+    for (uint64_t i = 1; i <= 10; i++) {
+        java_names_see_unloads(names, 3, now_ns + i * STEP - 50 * NSEC_PER_MSEC);
+        java_names_see_unloads(names, 2, now_ns + i * STEP - STEP); /* an older sample */
+        ck_assert_uint_eq(steady_at(now_ns + i * STEP)->function, first);
+    }
+    ck_assert_uint_eq(jvm.reads, reads);
+    ck_assert_uint_eq(jvm.checks, 0);
+    /* A class was unloaded up to JAVA_COUNTED_NS after the sample. */
+    java_names_see_unloads(names, 4, now_ns + 11 * STEP - 50 * NSEC_PER_MSEC);
+    jvm.class_name = "app/Bar$$Lambda$4+0x0000000800c03000";
+    jvm.unloads = 4;
+    ck_assert_uint_ne(steady_at(now_ns + 11 * STEP)->function, first);
+    ck_assert_uint_gt(jvm.reads, reads);
+}
+END_TEST
+
 /* Redefining a class frees its methods without unloading a class. */
 START_TEST(a_method_is_read_again_while_classes_may_be_redefined)
 {
@@ -645,6 +673,7 @@ int main(void)
     tcase_add_test(tc, a_method_that_always_changes_is_asked_now_and_then);
     tcase_add_test(tc, a_class_in_the_place_of_another_has_its_own_name);
     tcase_add_test(tc, a_method_is_read_once_while_no_class_is_unloaded);
+    tcase_add_test(tc, a_sample_says_that_no_class_was_unloaded);
     tcase_add_test(tc, a_method_is_read_again_while_classes_may_be_redefined);
     tcase_add_test(tc, stubs_that_are_never_freed_are_found_once);
     tcase_add_test(tc, a_part_of_the_routines_is_found_once);
