@@ -31,7 +31,7 @@ struct deploy {
                                  * owner */
     char service[SERVICE_NAME_BYTES], version[VERSION_BYTES];
     struct past_place place;
-    bool version_of_image;
+    char version_source[16];        /* history_version_source() */
     bool known;                     /* a mark already states what the release changed */
     double value;                   /* percent of CPU time; NAN: too few samples */
     char text[RULE_SENTENCE_BYTES]; /* text of that mark */
@@ -137,7 +137,8 @@ static void note_release(struct deploy *d, const struct history_mark *m)
     d->time_ns = m->time_ns;
     d->image = *m->image;
     snprintf(d->version, sizeof(d->version), "%s", m->image->version);
-    d->version_of_image = history_version_of_image(m->image->attributes);
+    span_copy(history_version_source(m->image->attributes), d->version_source,
+              sizeof(d->version_source));
 }
 
 /* Keeps the last release of each service. Marks are passed newest first. */
@@ -338,8 +339,8 @@ static bool made_room(const struct process *p, const struct service *service, ui
     const struct history_place place = past_place_of(p, name);
 
     return service->version[0] && d->version[0] && strcmp(service->version, d->version) != 0 &&
-           service->version_of_image == d->version_of_image && is_of(d, service->name, &place) &&
-           ended_ns + DEPLOYS_STOPPED_NS >= d->time_ns &&
+           strcmp(version_source_name(service->version_source), d->version_source) == 0 &&
+           is_of(d, service->name, &place) && ended_ns + DEPLOYS_STOPPED_NS >= d->time_ns &&
            ended_ns <= d->time_ns + DEPLOYS_ROLLOUT_NS;
 }
 

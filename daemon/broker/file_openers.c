@@ -157,6 +157,7 @@ bool file_openers_take(const struct server *s, uint32_t kind)
     case BROKER_PAGEMAP:
     case BROKER_SERVICE_WORDS:
     case BROKER_TRACER_INFO:
+    case BROKER_PROGRAM_JAR:
     case BROKER_CGROUP:
     case BROKER_HSPERFDATA:
     case BROKER_PERFMAP:
@@ -364,7 +365,8 @@ static int ask_any(struct server *s, const struct broker_request *q, bool fresh,
     struct budget *left = owner_budget_of(&s->owners.budgets, owner, now_ns);
     struct opener *o;
     bool deep = q->kind == BROKER_MEM || q->kind == BROKER_PAGEMAP ||
-                q->kind == BROKER_SERVICE_WORDS || q->kind == BROKER_TRACER_INFO;
+                q->kind == BROKER_SERVICE_WORDS || q->kind == BROKER_TRACER_INFO ||
+                q->kind == BROKER_PROGRAM_JAR;
     int r = deep ? server_refuse_own(s, of->host_pid, &rep->err) : 0;
 
     if (r < 0) /* checked here, because an opener does not know all of our own processes */

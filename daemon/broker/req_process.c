@@ -4,6 +4,7 @@
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "broker/jar_file.h"
 #include "broker/service_words.h"
 #include "broker/target/target.h"
 #include "broker/tracer_file.h"
@@ -115,14 +116,16 @@ int target_check_jvm(const struct target *t, int maps_fd, uint64_t *start, struc
     return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
 }
 
+/* Opens a file of a JVM. @name: of that file; NULL: there is only one. */
+typedef int (*open_fn)(const struct server *s, const struct target *t, const char *name,
+                       int *ret_fd, struct error *err);
+
 /* Answers with a file about the memory of a JVM. Ensures that it belongs to the JVM, not to an
  * earlier or later program of the process. One view of the maps is opened before the file, and one
  * after it; both must show the same libjvm.so. The first view is read last: it is empty if the
  * process has exec'ed. */
-static int reply_memory(const struct server *s, const struct target_fields *of,
-                        int (*open_it)(const struct server *s, const struct target *t, int *ret_fd,
-                                       struct error *err),
-                        struct reply *rep)
+static int reply_memory(const struct server *s, const struct target_fields *of, open_fn open_it,
+                        const char *name, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
     _cleanup_close_ int before = -1, after = -1, fd = -1;
@@ -131,22 +134,24 @@ static int reply_memory(const struct server *s, const struct target_fields *of,
     int r;
 
     r = target_pin(s, of, &t, err) ?: server_refuse_own(s, of->host_pid, err) ?:
-        target_open_proc(&t, "maps", &before, err) ?: open_it(s, &t, &fd, err) ?:
+        target_open_proc(&t, "maps", &before, err) ?: open_it(s, &t, name, &fd, err) ?:
         target_open_proc(&t, "maps", &after, err) ?: target_check_jvm(&t, after, &start, err) ?:
         target_check_jvm(&t, before, &start, err) ?: target_check(&t);
     return r ? r : reply_fd(rep, take_fd(&fd));
 }
 
-static int open_mem(const struct server *s, const struct target *t, int *ret_fd, struct error *err)
+static int open_mem(const struct server *s, const struct target *t, const char *name, int *ret_fd,
+                    struct error *err)
 {
     (void)s;
+    (void)name;
     return target_open_proc(t, "mem", ret_fd, err);
 }
 
 /* Reads the environment and keeps only the words that name a service. Reads no more than
  * ENVIRON_MAX_BYTES. */
-static int open_service_words(const struct server *s, const struct target *t, int *ret_fd,
-                              struct error *err)
+static int open_service_words(const struct server *s, const struct target *t, const char *name,
+                              int *ret_fd, struct error *err)
 {
     _cleanup_buf_ struct buf environ = BUF_UPTO(ENVIRON_MAX_BYTES),
                              words = BUF_UPTO(ENVIRON_MAX_BYTES);
@@ -155,6 +160,7 @@ static int open_service_words(const struct server *s, const struct target *t, in
     int r = target_open_proc(t, "environ", &fd, err);
 
     (void)s;
+    (void)name;
     if (r)
         return r;
     r = buf_read_fd(&environ, fd);
@@ -168,6 +174,13 @@ static int open_service_words(const struct server *s, const struct target *t, in
         return error_code(err, words.error, "no memory for the environment of process %d",
                           t->host_pid);
     return memfd_of("service-words", words.p, words.n, ret_fd, err);
+}
+
+static int open_tracer_info(const struct server *s, const struct target *t, const char *name,
+                            int *ret_fd, struct error *err)
+{
+    (void)name;
+    return tracer_file_copy(s, t, ret_fd, err);
 }
 
 /* Makes CAP_SYS_ADMIN effective, or not effective, for the following calls. 0 or -errno. */
@@ -187,12 +200,13 @@ static int admin_counts(bool counts)
 }
 
 /* Opens the file without CAP_SYS_ADMIN, so that the kernel hides page frame numbers in it. */
-static int open_pagemap(const struct server *s, const struct target *t, int *ret_fd,
-                        struct error *err)
+static int open_pagemap(const struct server *s, const struct target *t, const char *name,
+                        int *ret_fd, struct error *err)
 {
     int r = admin_counts(false), back;
 
     (void)s;
+    (void)name;
     if (r < 0)
         return error_code(err, r, "cannot drop a capability for a moment");
     r = target_open_proc(t, "pagemap", ret_fd, err);
@@ -209,7 +223,7 @@ static int open_pagemap(const struct server *s, const struct target *t, int *ret
  */
 int request_mem(struct server *s, const struct target_fields *q, struct reply *rep)
 {
-    return reply_memory(s, q, open_mem, rep);
+    return reply_memory(s, q, open_mem, NULL, rep);
 }
 
 /*
@@ -221,7 +235,7 @@ int request_mem(struct server *s, const struct target_fields *q, struct reply *r
  */
 int request_service_words(struct server *s, const struct target_fields *q, struct reply *rep)
 {
-    return reply_memory(s, q, open_service_words, rep);
+    return reply_memory(s, q, open_service_words, NULL, rep);
 }
 
 /*
@@ -231,7 +245,17 @@ int request_service_words(struct server *s, const struct target_fields *q, struc
  */
 int request_tracer_info(struct server *s, const struct target_fields *q, struct reply *rep)
 {
-    return reply_memory(s, q, tracer_file_copy, rep);
+    return reply_memory(s, q, open_tracer_info, NULL, rep);
+}
+
+/*
+ * program_jar. Safe: only for a JVM, as mem is. A file that the JVM has open under a name that ends
+ * as jars do, which its user could read, on a file system that answers, or a copy (trusted_fs.h).
+ * The file cannot be written to. flamed has to distrust the contents.
+ */
+int request_program_jar(struct server *s, const struct shared_fields *q, struct reply *rep)
+{
+    return reply_memory(s, &q->target, jar_file_open, q->name, rep);
 }
 
 /*
@@ -242,7 +266,7 @@ int request_tracer_info(struct server *s, const struct target_fields *q, struct 
  */
 int request_pagemap(struct server *s, const struct target_fields *q, struct reply *rep)
 {
-    return reply_memory(s, q, open_pagemap, rep);
+    return reply_memory(s, q, open_pagemap, NULL, rep);
 }
 
 /*

@@ -74,6 +74,10 @@ int broker_service_words(struct broker *b, const struct proc_id *id, int *ret_fd
 /* Gets the service information of Datadog's tracer (broker/tracer_file.h) in a sealed memfd.
  * Refused as broker_mem() is. */
 int broker_tracer_info(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+/* Opens the file @name (without '/'), a jar or war that JVM @id has open. Return: 0; BROKER_ABSENT:
+ * it has no such file open. */
+int broker_program_jar(struct broker *b, const struct proc_id *id, const char *name, int *ret_fd,
+                       struct error *err);
 /* Opens /proc/PID/pagemap, without page frame numbers. Refused as broker_mem() is. */
 int broker_pagemap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* Gets the text of /proc/PID/cgroup in a sealed memfd. Each path is cut at the first folder that a

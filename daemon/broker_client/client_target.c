@@ -202,6 +202,16 @@ int broker_debug_shared(struct broker *b, const struct proc_id *id, struct span 
     return r < 0 ? r : client_open(b, q, ret_fd, err);
 }
 
+int broker_program_jar(struct broker *b, const struct proc_id *id, const char *name, int *ret_fd,
+                       struct error *err)
+{
+    struct broker_request q = request_of(BROKER_PROGRAM_JAR, id);
+    struct shared_fields *f = &q.fields.program_jar;
+    int r = client_put_name(f->name, sizeof(f->name), span_of(name), err);
+
+    return r < 0 ? r : client_open(b, q, ret_fd, err);
+}
+
 int broker_debuglink(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                      const char *basename, int *ret_fd, struct error *err)
 {

@@ -25,7 +25,9 @@ static void attributes_of(const struct process *p, const struct service *s, stru
     add_attribute(out, "vcs.ref.head.revision", s->revision);
     add_attribute(out, "k8s.pod.uid", c->pod_uid);
     add_attribute(out, c->pod_uid[0] ? "k8s.container.name" : "container.name", c->name);
-    add_attribute(out, "flamed.version.source", s->version_of_image ? "image" : "");
+    add_attribute(out, "flamed.version.source", version_source_name(s->version_source));
+    if (s->jar.facts.identity && !strchr(s->jar.name, '\n'))
+        buf_printf(out, "flamed.jar=%016jx %s\n", (uintmax_t)s->jar.facts.identity, s->jar.name);
 }
 
 void profile_process_of(struct frame_table *frames, const struct process *p,

@@ -90,6 +90,43 @@ bool args_main_of_command(struct span command, struct span cmdline, struct span 
     return true;
 }
 
+static bool is_jar(struct span file)
+{
+    return (span_ends_with(file, ".jar") || span_ends_with(file, ".war")) &&
+           span_find(file, '*') == file.n;
+}
+
+/* Gets the class path of @cmdline. Returns false if there is none. */
+static bool find_class_path(struct span cmdline, struct span *ret)
+{
+    static const char *const OPTIONS[] = { "-cp", "-classpath", "--class-path" };
+
+    while (cmdline_take(&cmdline, ret)) {
+        if (span_take_str(ret, "--class-path="))
+            return true;
+        if (is_one_of(*ret, OPTIONS, ARRAY_SIZE(OPTIONS)))
+            return cmdline_take(&cmdline, ret);
+    }
+    return false;
+}
+
+bool args_jar(struct span cmdline, struct span main, struct span *ret)
+{
+    struct span path;
+
+    *ret = main;
+    if (!is_jar(main)) {
+        if (!find_class_path(cmdline, &path))
+            return false;
+        do {
+            if (!span_take_until(&path, ':', ret))
+                return false;
+        } while (!is_jar(*ret));
+    }
+    *ret = span_base_name(*ret);
+    return true;
+}
+
 static bool runs_scripts(struct span program)
 {
     static const char *const NAMES[] = { "python", "perl", "ruby", "node", "Rscript", "R" };

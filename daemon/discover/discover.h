@@ -126,6 +126,9 @@ struct discover_source {
                          struct error *err);
     /* Works like broker_tracer_info(); NULL: no process has one. */
     int (*tracer_info)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+    /* Works like broker_program_jar(); NULL: not available. */
+    int (*program_jar)(struct broker *b, const struct proc_id *id, const char *name, int *ret_fd,
+                       struct error *err);
     int (*container_config)(struct broker *b, const char *id, int *ret_fd, struct error *err);
     int (*container_logs)(struct broker *b, int *ret_fd, struct error *err);
     /* Works like broker_cgroup(); NULL: the cgroups in /proc are trusted. */

@@ -88,11 +88,12 @@ static void use_service(struct discover *d, struct image *im, struct span option
 
     if (fd >= 0)
         buf_read_fd(&words, fd); /* a cut text counts, too */
-    im->words_missing = r < 0 && r != -EPERM && ++im->service_tries < JVM_SERVICE_TRIES_MAX;
+    im->words.missing = r < 0 && r != -EPERM && ++im->words.tries < JVM_SERVICE_TRIES_MAX;
     if (!im->p.service)
         im->p.service = malloc(sizeof(*im->p.service));
     if (im->p.service)
         service_of_words(buf_span(&im->published), options, buf_span(&words), im->p.service);
+    program_jar_use(im);
 }
 
 /* Sets main class and arguments: from the VM, else its counters file, else the command line. A
@@ -151,6 +152,7 @@ static void use_command(struct discover *d, struct image *im)
         args_add(&out, all, mask);
     }
     image_set_text(&p->args, buf_span(&out), DISCOVER_ARGS_MAX_BYTES);
+    program_jar_name(im, buf_span(&cmdline));
     use_service(d, im, vm_args.n ? buf_span(&vm_args) : buf_span(&cmdline));
 }
 
@@ -159,7 +161,7 @@ static void read_again(struct discover *d, struct image *im)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
-    im->look.vm_retry_ns = im->words_missing || im->look.flags_missing
+    im->look.vm_retry_ns = im->words.missing || im->look.flags_missing
                                ? now_ns + JVM_PUT_OFF_NS
                                : published_next_ns(d, im, now_ns);
 }
@@ -176,6 +178,7 @@ static void use_vm(struct discover *d, struct image *im)
     use_flags(im);
     published_read(d, im);
     use_command(d, im);
+    program_jar_read(d, im);
     read_again(d, im);
 }
 
@@ -426,8 +429,9 @@ void jvm_retry(struct discover *d, struct image *im)
     if (im->p.jvm == JVM_READY) {
         if (im->look.flags_missing)
             use_flags(im);
-        if (published_read(d, im) || im->words_missing)
+        if (published_read(d, im) || im->words.missing)
             use_command(d, im);
+        program_jar_read(d, im);
         read_again(d, im);
     }
     /* Checks the mapping again after the process seemed gone, or if another library may be running

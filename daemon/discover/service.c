@@ -297,9 +297,12 @@ void service_of_process(const struct process *p, struct service *ret)
     *ret = p->service ? *p->service : (struct service){ 0 };
     if (!ret->name[0])
         name_by_node(p, ret);
-    if (!ret->version[0]) {
+    if (!ret->version[0] && p->container.image_version[0]) {
         text_clean_into(span_of(p->container.image_version), ret->version, sizeof(ret->version));
-        ret->version_of_image = ret->version[0] != '\0';
+        ret->version_source = VERSION_OF_IMAGE;
+    } else if (!ret->version[0] && ret->jar.facts.version[0]) {
+        memcpy(ret->version, ret->jar.facts.version, sizeof(ret->version));
+        ret->version_source = VERSION_OF_JAR;
     }
     if (!ret->instance[0])
         text_clean_into(span_of(container_pod(&p->container)), ret->instance,
@@ -325,6 +328,17 @@ const char *service_source_name(enum service_source source)
         [SERVICE_CONTAINER] = "container",
         [SERVICE_UNIT] = "unit",
         [SERVICE_MAIN] = "main",
+    };
+
+    return NAMES[source];
+}
+
+const char *version_source_name(enum version_source source)
+{
+    static const char *const NAMES[] = {
+        [VERSION_OF_PROCESS] = "",
+        [VERSION_OF_IMAGE] = "image",
+        [VERSION_OF_JAR] = "jar",
     };
 
     return NAMES[source];

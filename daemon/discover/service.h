@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/span.h"
+#include "discover/jar.h"
 
 struct process;
 
@@ -23,6 +24,19 @@ enum service_source {
     SERVICE_MAIN,       /* main class or jar */
 };
 
+/* Where a version comes from. */
+enum version_source {
+    VERSION_OF_PROCESS, /* its tracer, options or environment; or there is no version */
+    VERSION_OF_IMAGE,   /* the tag or digest of its container's image */
+    VERSION_OF_JAR,     /* the manifest of its jar */
+};
+
+/* The jar of a program. */
+struct program_jar {
+    char name[SERVICE_NAME_BYTES]; /* without folders */
+    struct jar_facts facts;        /* of service_of_words(): all zero */
+};
+
 /* Clean text; "" where it is not known. */
 struct service {
     char name[SERVICE_NAME_BYTES], version[64], environment[64], instance[128];
@@ -30,7 +44,8 @@ struct service {
     char repository[128];       /* address of its source code, without user and password */
     char revision[64];          /* commit in that repository */
     enum service_source source; /* where the name comes from */
-    bool version_of_image;      /* `version` is the tag or digest of its container's image */
+    enum version_source version_source;
+    struct program_jar jar;
 };
 
 /* Reads into @ret the service by @published (of published_read()), @options (of the JVM) and @words
@@ -45,6 +60,8 @@ void service_of_process(const struct process *p, struct service *ret);
 void service_name_of_process(const struct process *p, char ret[SERVICE_NAME_BYTES]);
 /* Returns the name that a source has in the API. Static. */
 const char *service_source_name(enum service_source source);
+/* Returns the name of @source in attributes of profiles; "" for VERSION_OF_PROCESS. Static. */
+const char *version_source_name(enum version_source source);
 
 /* Gets the workload from a pod's name: "checkout-7d9f8b6c5d-x2x4z" belongs to "checkout", "db-0" to
  * "db". Points into @pod. */

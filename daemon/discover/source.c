@@ -9,6 +9,7 @@ const struct discover_source DISCOVER_SOURCE_BROKER = {
     .hsperfdata = broker_hsperfdata,
     .service_words = broker_service_words,
     .tracer_info = broker_tracer_info,
+    .program_jar = broker_program_jar,
     .container_config = broker_container_config,
     .container_logs = broker_container_logs,
     .cgroup = broker_cgroup,

@@ -103,8 +103,9 @@ static void reset_image(struct image *im)
     im->facts = false;
     im->facts_ns = im->look.last_ns = im->look.last_vsize_bytes = 0;
     im->look.vm_since_ns = im->look.vm_retry_ns = 0;
-    im->service_tries = 0;
-    im->words_missing = im->look.flags_missing = false;
+    im->words = (struct image_words){ 0 };
+    im->jar = (struct image_jar){ 0 };
+    im->look.flags_missing = false;
     buf_deinit(&im->published);
     im->first_sample_ns = 0;
     im->unseen_execs = 0;

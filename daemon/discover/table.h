@@ -20,6 +20,7 @@
 
 #include "base/budget.h"
 #include "discover/discover.h"
+#include "discover/jar.h"
 #include "discover/pod_cache.h"
 #include "discover/recent_forks.h"
 #include "discover/scrape_times.h"
@@ -67,6 +68,19 @@ struct image_look {
     bool flags_missing;                 /* JVM_READY: its flags have to be read again */
 };
 
+/* The words of a JVM's environment that name its service. */
+struct image_words {
+    unsigned tries; /* failed readings */
+    bool missing;   /* they have to be read again */
+};
+
+/* The jar of a JVM's program. */
+struct image_jar {
+    char name[128]; /* without folders; "": it has none */
+    unsigned tries; /* to read it */
+    struct jar_facts facts;
+};
+
 struct image {
     struct process p;                  /* first: the part that callers hold */
     struct image *next;                /* next older image of the pid */
@@ -83,12 +97,12 @@ struct image {
     uint64_t facts_ns;     /* when that reading began */
     bool quarantined;      /* at the last look */
     struct image_look look;
-    unsigned service_tries;      /* failed readings of the service words of its environment */
-    bool words_missing;          /* these words have to be read again */
-    struct buf published;        /* what its tracer publishes: published_read() */
-    struct jvm_libraries libjvm; /* JVM_STARTING: one of them may run */
-    uint64_t counters_next_ns;   /* next reading of its counters */
-    uint64_t residence_next_ns;  /* next count of its pages without a request */
+    struct image_words words;
+    struct buf published;                /* what its tracer publishes: published_read() */
+    struct image_jar jar;                /* of its program: program_jar.c */
+    struct jvm_libraries libjvm;         /* JVM_STARTING: one of them may run */
+    uint64_t counters_next_ns;           /* next reading of its counters */
+    uint64_t residence_next_ns;          /* next count of its pages without a request */
     struct residence_job *residence_job; /* count under way; owned; NULL: none */
     bool residence_samples;              /* the next count of its pages samples the heap, too */
     uint32_t sweep;                      /* number of the last sweep that saw it */
@@ -263,6 +277,17 @@ int jvm_scan_fd(const struct proc_id *id, int fd, struct jvm_scan *ret);
  * process_context_attributes(). Returns true if it changed. If it cannot be read, the old text
  * stays. */
 bool published_read(struct discover *d, struct image *im);
+
+/* ---- program_jar.c ---- */
+
+/* Finds the name of the jar of @im in its arguments. */
+void program_jar_name(struct image *im, struct span cmdline);
+/* Returns whether the jar of @im is still to be read. */
+bool program_jar_wanted(const struct image *im);
+/* Reads the jar of @im for its service, if the JVM has opened its jar by now. */
+void program_jar_read(struct discover *d, struct image *im);
+/* Copies what is known of the jar to the service of @im. */
+void program_jar_use(const struct image *im);
 /* Returns when to read again what the tracer of @im publishes; 0: never. */
 uint64_t published_next_ns(const struct discover *d, const struct image *im, uint64_t now_ns);
 

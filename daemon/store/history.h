@@ -21,9 +21,13 @@
 #define HISTORY_TIERS 3
 #define HISTORY_MINUTE_NS (60 * NSEC_PER_SEC)
 #define HISTORY_CONTAINER_NAME "container.name=" /* start of the line that names the container */
-/* The line for a version of the container's image. Until a JVM names its own version, it may be
- * that of its image. So versions of different sources do not show a release. */
-#define HISTORY_VERSION_OF_IMAGE "flamed.version.source=image"
+/* Start of the line for a version that the JVM does not name itself: that of its container's image,
+ * or of its jar. Until a JVM names its own version, it may have such a one. So versions of
+ * different sources do not show a release. */
+#define HISTORY_VERSION_SOURCE "flamed.version.source="
+/* Start of the line for the jar of the program: 16 digits that depend on its contents, a blank, and
+ * its name. */
+#define HISTORY_JAR "flamed.jar="
 #define HISTORY_IMAGES_MAX 100000u /* image rows read for one answer */
 #define HISTORY_MARKS_MAX 100000u  /* marks of one answer */
 #define HISTORY_IMAGES_KEPT 32768u /* rows of JVMs in the file; a small file has fewer */
@@ -82,8 +86,8 @@ struct history_place history_place_of(const struct history_image *image);
 /* Returns the name of the container in @attributes; empty: it is in a pod, or its name is not
  * known. */
 struct span history_container_name(const char *attributes);
-/* Returns whether the version beside @attributes is that of the container's image. */
-bool history_version_of_image(const char *attributes);
+/* Returns the source of the version beside @attributes; empty: the JVM itself. */
+struct span history_version_source(const char *attributes);
 /* Returns whether two JVMs that claim to be one service can be one. They must have the same user,
  * and the same namespace, container name or container. */
 bool history_same_place(const struct history_place *a, const struct history_place *b);

@@ -39,6 +39,27 @@ static const char *cut(const char *text, char field[VERSION_BYTES + 1])
     return text_clean_into(span_of(text), field, VERSION_BYTES + 1);
 }
 
+/* Returns the name of the jar in the line @jar, cut to VERSION_BYTES, in @field. */
+static const char *jar_name(struct span jar, char field[VERSION_BYTES + 1])
+{
+    return text_clean_into(span_from(jar, span_find(jar, ' ') + 1), field, VERSION_BYTES + 1);
+}
+
+/* Writes how the program's jar differs. Returns the number of bytes; 0: it is the same, or not
+ * known of both JVMs. */
+static size_t jar_difference(const char *before, const char *now, char *ret, size_t size)
+{
+    struct span old = span_find_line(span_of(before), HISTORY_JAR),
+                new = span_find_line(span_of(now), HISTORY_JAR);
+    char a[VERSION_BYTES + 1], b[VERSION_BYTES + 1];
+
+    if (!old.n || !new.n || span_eq(old, new))
+        return 0;
+    if (strcmp(jar_name(new, a), jar_name(old, b)) == 0)
+        return (size_t)snprintf(ret, size, "another %s", a);
+    return (size_t)snprintf(ret, size, "%s after %s", a, b);
+}
+
 /* Writes the differences as part of a sentence; "" if no fact differs that is known of both
  * JVMs. */
 static void difference(sqlite3_stmt *before, const struct history_image *now, char *ret,
@@ -52,10 +73,12 @@ static void difference(sqlite3_stmt *before, const struct history_image *now, ch
 
     ret[0] = '\0';
     if (version[0] && now->version[0] && strcmp(version, now->version) != 0 &&
-        history_version_of_image(store_text(before, 4)) ==
-            history_version_of_image(now->attributes))
+        span_eq(history_version_source(store_text(before, 4)),
+                history_version_source(now->attributes)))
         n += (size_t)snprintf(ret, size, "version %s after %s", cut(now->version, a),
                               cut(version, b));
+    else
+        n += jar_difference(store_text(before, 4), now->attributes, ret, size);
     if (java[0] && strcmp(java, now->java) != 0 && n < size)
         n += (size_t)snprintf(ret + n, size - n, "%sJava %s after %s", n ? ", " : "",
                               cut(now->java, a), cut(java, b));
@@ -83,9 +106,9 @@ struct span history_container_name(const char *attributes)
     return span_find_line(span_of(attributes), HISTORY_CONTAINER_NAME);
 }
 
-bool history_version_of_image(const char *attributes)
+struct span history_version_source(const char *attributes)
 {
-    return span_find_line(span_of(attributes), HISTORY_VERSION_OF_IMAGE).p != NULL;
+    return span_find_line(span_of(attributes), HISTORY_VERSION_SOURCE);
 }
 
 /* Writes the line of attributes that names the container of @image, with line ends around it; ""

@@ -17,7 +17,6 @@ USER = 1001
 LEVELS = 80 # of nested cgroups
 NAMESPACE, POD = "prod", "payments-7d9"
 TOKEN = "a token of thirty-two bytes or so" # the configuration has its hash
-CONFIGS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
 
 
 def hierarchies() -> list[str]:
@@ -27,21 +26,9 @@ def hierarchies() -> list[str]:
     return found or ["/sys/fs/cgroup"]
 
 
-@contextlib.contextmanager
 def runtime_config(ident: str, namespace: str = NAMESPACE, pod: str = POD):
-    """Returns containerd's file about the container IDENT of the pod."""
-    folder = os.path.join(CONFIGS, ident)
-    made = [p for p in [CONFIGS.rsplit("/", n)[0] for n in (3, 2, 1)] + [CONFIGS, folder] if not os.path.exists(p)]
-    os.makedirs(folder)
-    try:
-        with open(folder + "/config.json", "w", encoding="ascii") as f:
-            json.dump({"annotations": {"io.kubernetes.cri.sandbox-name": pod, "io.kubernetes.cri.sandbox-namespace": namespace,
-                                       "io.kubernetes.cri.container-name": "app"}}, f)
-        yield
-    finally:
-        os.unlink(folder + "/config.json")
-        for path in reversed(made):
-            os.rmdir(path)
+    """Makes containerd's file about the container IDENT of the pod."""
+    return bundle.runtime_config(ident, {"sandbox-name": pod, "sandbox-namespace": namespace, "container-name": "app"})
 
 
 def remove(*paths_: str) -> None:

@@ -6,6 +6,7 @@ import secrets
 import tempfile
 import time
 import unittest
+import zipfile
 
 from harness import bundle, jvm, native, paths, proc
 from harness.daemon import Daemon
@@ -98,6 +99,40 @@ class Services(unittest.TestCase):
                          {"name": "shop", "version": None, "environment": "prod", "instance": None, "source": "context"})
         for broken in (content[:-1], b"", b"\x81\xacservice_name\xa8checkout" + bytes(20000)):
             self.assertEqual(self.service_of(self.with_file(broken))["name"], "of_environ", broken[:40])
+
+    def jar(self, folder: str, version: str) -> str:
+        path = os.path.join(folder, "app.jar")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\nMain-Class: {self.spin.main}\nImplementation-Version: {version}\n")
+            for name in os.listdir(self.spin.folder):
+                if name.endswith(".class"):
+                    archive.write(os.path.join(self.spin.folder, name), name)
+        return path
+
+    def version_of(self, target: jvm.Jvm | bundle.Container, version: str) -> None:
+        self.addCleanup(target.stop)
+        proc.wait_until(lambda: self.daemon.get(f"/api/v1/jvms/{target.pid}").status == 200 and self.service_of(target)["version"] == version,
+                        20, f"its version is {version}")
+
+    def test_the_version_of_its_jar(self):
+        """The manifest of the jar that the JVM has open counts, also once another jar has its name."""
+        with tempfile.TemporaryDirectory(prefix="flamed-jar.") as folder:
+            path = self.jar(folder, "2.4.1")
+            by_jar = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=45", "-jar", path)
+            os.unlink(path)
+            self.version_of(by_jar, "2.4.1")
+            path = self.jar(folder, "2.4.2")
+            self.version_of(jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=45", "-cp", f"/none:{path}:{self.spin.folder}", self.spin.main), "2.4.2")
+            self.version_of(jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=45", "-jar", path, wrap=["env", "DD_VERSION=7"]), "7")
+        self.assertEqual(self.service_of(by_jar)["version"], "2.4.1")
+
+    def test_the_version_of_its_image(self):
+        """The tag of its container's image counts more than the manifest of its jar."""
+        ident = secrets.token_hex(32)
+        with tempfile.TemporaryDirectory(prefix="flamed-jar.") as folder, bundle.runtime_config(ident, {"container-name": "app", "image-name": "shop:prod-7"}):
+            os.chmod(folder, 0o755)
+            self.jar(folder, "2.4.1")
+            self.version_of(bundle.Container(paths.jdk(17), folder, "-Xmx64m", "-Drest=45", "-jar", "/classes/app.jar", cgroups_path=f"/docker/{ident}"), "prod-7")
 
     def test_nothing_said(self):
         service = self.service_of(self.start())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers by runc, made only of the host's JDK and libraries, bound read-only."""
+import contextlib
 import glob
 import json
 import os
@@ -16,6 +17,7 @@ LIBRARIES = ["libc.so.6", "libm.so.6", "libz.so.1", "libdl.so.2", "librt.so.1", 
              "libgcc_s.so.1"]
 MACHINE = platform.machine()
 LOADER = {"x86_64": "/lib64/ld-linux-x86-64.so.2"}.get(MACHINE, f"/lib/ld-linux-{MACHINE}.so.1")
+CONFIGS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io" # files of containerd about containers
 ID_BASE = 100000 # uid 0 of the test's user namespaces is this uid on the host
 
 
@@ -259,6 +261,23 @@ class Asked(Container):
     def stop(self) -> None:
         super().stop()
         os.close(self.pipe)
+
+
+@contextlib.contextmanager
+def runtime_config(ident: str, annotations: dict[str, str]):
+    """Makes containerd's file about the container IDENT, with annotations of Kubernetes."""
+    folder = os.path.join(CONFIGS, ident)
+    made = [p for p in [CONFIGS.rsplit("/", n)[0] for n in (3, 2, 1)] + [CONFIGS, folder] if not os.path.exists(p)]
+    os.makedirs(folder)
+    try:
+        with open(folder + "/config.json", "w", encoding="ascii") as f:
+            json.dump({"annotations": {"io.kubernetes.cri." + name: value for name, value in annotations.items()}}, f)
+        yield
+    finally:
+        os.unlink(folder + "/config.json")
+        for path in reversed(made):
+            with contextlib.suppress(OSError): # another test's file is there
+                os.rmdir(path)
 
 
 def cgroup_file(pid: int, controller: str, *names: str) -> str:

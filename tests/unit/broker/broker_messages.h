@@ -53,6 +53,9 @@ static inline void fill(struct broker_request *q)
     case BROKER_DEBUG_SHARED:
         memcpy(f->debug_shared.name, "x/y", 3);
         break;
+    case BROKER_PROGRAM_JAR:
+        memcpy(f->program_jar.name, "x.jar", 5);
+        break;
     case BROKER_CONTAINER_CONFIG:
         memset(f->container_config.id, 'a', BROKER_CONTAINER_ID_BYTES);
         break;

@@ -119,6 +119,91 @@ START_TEST(tracer_info_is_absent)
 }
 END_TEST
 
+/* Opens files as a JVM does, before it is forked. */
+static int open_in_folder(const char *name, int flags)
+{
+    char path[128];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/%s", fx.dir, name);
+    fd = open(path, flags | O_CREAT | O_CLOEXEC, 0644);
+    ck_assert_int_ge(fd, 0);
+    return fd;
+}
+
+/* The jar of a program is a file that the JVM has open, also if its name leads to another one. */
+START_TEST(program_jar_is_what_the_jvm_has_open)
+{
+    int file = open_in_folder("shop.jar", O_RDWR), other = open_in_folder("shop.txt", O_RDWR), fifo;
+    struct error err = ERROR_NULL;
+    struct proc_id id;
+    char path[128], text[8] = "";
+    int fd = -1;
+    pid_t pid, plain;
+
+    snprintf(path, sizeof(path), "%s/fifo.jar", fx.dir);
+    ck_assert_int_eq(mkfifo(path, 0644), 0);
+    fifo = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(fifo, 0);
+    ck_assert_int_eq(write(file, "old", 3), 3);
+    pid = start_jvm();
+    plain = start_child(NULL, NULL);
+    snprintf(path, sizeof(path), "%s/shop.jar", fx.dir);
+    ck_assert_int_eq(unlink(path), 0);
+    close(open_in_folder("shop.jar", O_RDWR));
+    id = id_of(pid);
+    ck_assert_msg(broker_program_jar(fx.b, &id, "shop.jar", &fd, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(pread(fd, text, sizeof(text), 0), 3);
+    ck_assert_str_eq(text, "old");
+    ck_assert_int_eq(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    fd = close_fd(fd);
+    ck_assert_int_eq(broker_program_jar(fx.b, &id, "hop.jar", &fd, &err), BROKER_ABSENT);
+    ck_assert_int_eq(broker_program_jar(fx.b, &id, "shop.txt", &fd, &err), -EPERM);
+    ck_assert_int_eq(broker_program_jar(fx.b, &id, "fifo.jar", &fd, &err), -EPERM);
+    ck_assert_msg(strstr(err.msg, "not a regular file"), "%s", err.msg);
+    id = id_of(plain);
+    ck_assert_int_eq(broker_program_jar(fx.b, &id, "shop.jar", &fd, &err), -EPERM); /* no JVM */
+    ck_assert_int_eq(fd, -1);
+    close(file);
+    close(other);
+    close(fifo);
+    end_child(plain);
+    end_child(pid);
+}
+END_TEST
+
+#define SECRET_JAR "secret.jar"
+
+/* A user's JVM that has root's file open by O_PATH, which shows that it exists, not what it has. */
+static void be_jvm_with_jar(void *cookie)
+{
+    be_jvm(cookie);
+    if (open_in_folder(SECRET_JAR, O_PATH) < 0 || setresuid(65534, 65534, 65534) < 0)
+        _exit(4);
+}
+
+START_TEST(program_jar_is_no_file_of_others)
+{
+    int file = open_in_folder(SECRET_JAR, O_RDWR), fd = -1;
+    struct error err = ERROR_NULL;
+    struct proc_id id;
+    char path[128];
+    pid_t pid;
+
+    ck_assert_int_eq(fchmod(file, 0600), 0);
+    close(file);
+    end_child(start_jvm()); /* makes the files; then the deleted one again */
+    write_file((snprintf(path, sizeof(path), "%s/deleted.so", fx.dir), path), ELF_BYTES,
+               sizeof(ELF_BYTES));
+    pid = start_child(be_jvm_with_jar, NULL);
+    id = id_of(pid);
+    ck_assert_int_eq(broker_program_jar(fx.b, &id, SECRET_JAR, &fd, &err), -EPERM);
+    ck_assert_msg(strstr(err.msg, "may not read"), "%s", err.msg);
+    ck_assert_int_eq(fd, -1);
+    end_child(pid);
+}
+END_TEST
+
 static void expect_no_mem(struct proc_id id, int expected)
 {
     struct error err = ERROR_NULL;
@@ -629,6 +714,8 @@ int main(int argc, char **argv)
     tcase_add_test(tc, tracer_info_is_a_copy);
     tcase_add_test(tc, tracer_info_is_no_file_of_others);
     tcase_add_test(tc, tracer_info_is_absent);
+    tcase_add_test(tc, program_jar_is_what_the_jvm_has_open);
+    tcase_add_test(tc, program_jar_is_no_file_of_others);
     tcase_add_test(tc, mem_is_refused);
     tcase_add_test(tc, paths_to_requests_are_for_jvms);
     tcase_add_test(tc, a_path_ends_with_its_program);

@@ -49,6 +49,34 @@ END_TEST
 static const struct {
     const char *cmdline;
     size_t n;
+    const char *main, *jar; /* jar NULL: none */
+} JAR_CASES[] = {
+    { CMD("java\0-jar\0/app/shop-2.jar\0x"), "/app/shop-2.jar", "shop-2.jar" },
+    { CMD("java\0-jar\0shop.war"), "shop.war", "shop.war" },
+    { CMD("java\0-cp\0/app/classes:/app/lib/a.jar:b.jar\0Main"), "Main", "a.jar" },
+    { CMD("java\0-classpath\0a.jar\0Main"), "Main", "a.jar" },
+    { CMD("java\0--class-path=lib/a.jar\0Main"), "Main", "a.jar" },
+    { CMD("java\0-cp\0lib/*:lib/*.jar\0Main\0x.jar"), "Main", NULL },
+    { CMD("java\0-cp"), "Main", NULL },
+    { CMD("java\0Main"), "Main", NULL },
+    { CMD(""), "", NULL },
+};
+
+START_TEST(finds_the_jar)
+{
+    struct span jar;
+    bool found = args_jar((struct span){ JAR_CASES[_i].cmdline, JAR_CASES[_i].n },
+                          span_of(JAR_CASES[_i].main), &jar);
+
+    ck_assert_int_eq(found, JAR_CASES[_i].jar != NULL);
+    if (found)
+        ck_assert(span_eq_str(jar, JAR_CASES[_i].jar));
+}
+END_TEST
+
+static const struct {
+    const char *cmdline;
+    size_t n;
     const char *want; /* NULL: none */
 } PROGRAM_CASES[] = {
     { CMD("/opt/app/bin/bridge\0--port\0008080"), "bridge" },
@@ -145,6 +173,7 @@ int main(void)
     TCase *tc = tcase_create("discover_args");
 
     tcase_add_loop_test(tc, finds_the_main_class, 0, ARRAY_SIZE(MAIN_CASES));
+    tcase_add_loop_test(tc, finds_the_jar, 0, (int)ARRAY_SIZE(JAR_CASES));
     tcase_add_loop_test(tc, finds_the_program_that_made_a_jvm, 0, ARRAY_SIZE(PROGRAM_CASES));
     tcase_add_test(tc, masks_values);
     tcase_add_loop_test(tc, finds_libjvm, 0, ARRAY_SIZE(SCAN_CASES));

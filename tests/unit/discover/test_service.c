@@ -212,7 +212,7 @@ START_TEST(asks_the_node_where_a_process_says_nothing)
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "box");
     ck_assert_str_eq(s.version, "1.4");
-    ck_assert(s.version_of_image);
+    ck_assert_int_eq(s.version_source, VERSION_OF_IMAGE);
     memcpy(p.container.pod_name, "web-0", 6);
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "web");
@@ -221,8 +221,29 @@ START_TEST(asks_the_node_where_a_process_says_nothing)
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "said");
     ck_assert_str_eq(s.version, "2");
-    ck_assert(!s.version_of_image);
+    ck_assert_int_eq(s.version_source, VERSION_OF_PROCESS);
     ck_assert_str_eq(service_source_name(s.source), "environ");
+}
+END_TEST
+
+START_TEST(a_jar_has_a_version_where_nothing_else_does)
+{
+    char cgroup[] = "/", main[] = "app.jar";
+    struct service own = { .jar = { "app.jar", { "1.2", 7 } } }, s;
+    struct process p = { .main = main, .cgroup = cgroup, .service = &own };
+
+    service_of_process(&p, &s);
+    ck_assert_str_eq(s.version, "1.2");
+    ck_assert_int_eq(s.version_source, VERSION_OF_JAR);
+    memcpy(p.container.image_version, "1.4", 4);
+    service_of_process(&p, &s);
+    ck_assert_str_eq(s.version, "1.4");
+    ck_assert_int_eq(s.version_source, VERSION_OF_IMAGE);
+    memcpy(own.version, "2", 2);
+    service_of_process(&p, &s);
+    ck_assert_str_eq(s.version, "2");
+    ck_assert_int_eq(s.version_source, VERSION_OF_PROCESS);
+    ck_assert_uint_eq(s.jar.facts.identity, 7);
 }
 END_TEST
 
@@ -237,5 +258,6 @@ int main(void)
     tcase_add_test(tc, cuts_a_long_name_between_characters);
     tcase_add_loop_test(tc, takes_names_apart, 0, ARRAY_SIZE(NAME_CASES));
     tcase_add_test(tc, asks_the_node_where_a_process_says_nothing);
+    tcase_add_test(tc, a_jar_has_a_version_where_nothing_else_does);
     return suite_run_case("service", tc);
 }

@@ -135,15 +135,18 @@ END_TEST
 
 static void see_version(void *cookie, const struct history_image *image)
 {
-    *(bool *)cookie =
-        strcmp(image->version, "prod-7") == 0 && history_version_of_image(image->attributes);
+    *(bool *)cookie = strcmp(image->version, "prod-7") == 0 &&
+                      span_eq_str(history_version_source(image->attributes), "image") &&
+                      strstr(image->attributes, "\n" HISTORY_JAR "00000000000000ab app.jar\n");
 }
 
-/* The history knows that the version is that of the container's image. */
+/* The history knows that the version is that of the container's image, and the program's jar. */
 START_TEST(the_source_of_a_version_is_kept)
 {
     const struct spill_opts o = { .history = history, .flight = flight, .discover = discover };
-    struct service service = { .name = "shop", .source = SERVICE_ENVIRON };
+    struct service service = { .name = "shop",
+                               .source = SERVICE_ENVIRON,
+                               .jar = { "app.jar", { "1.0", 0xab } } };
     struct process p = { .id = { .host_pid = 50, .start_ticks = 7 },
                          .jvm = JVM_READY,
                          .exited = true,

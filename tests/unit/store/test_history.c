@@ -325,8 +325,8 @@ START_TEST(test_versions_of_two_sources_are_no_release)
         int marks;
     } STARTS[] = {
         { "2.0", "", 0 },
-        { "prod-7", "container.name=a\n" HISTORY_VERSION_OF_IMAGE "\n", 0 },
-        { "prod-8", "container.name=a\n" HISTORY_VERSION_OF_IMAGE "\n", 1 },
+        { "prod-7", "container.name=a\n" HISTORY_VERSION_SOURCE "image\n", 0 },
+        { "prod-8", "container.name=a\n" HISTORY_VERSION_SOURCE "image\n", 1 },
         { "2.1", "container.name=a\n", 1 },
     };
     struct history *h = open_history(1 << 30, 86400);
@@ -345,6 +345,47 @@ START_TEST(test_versions_of_two_sources_are_no_release)
         put_images(h, image.started_ns, NULL, &image, 1);
         ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, &left_out, NULL), 0);
         ck_assert_msg(seen.count == STARTS[i].marks, "%d: %s", i, seen.text);
+    }
+    history_close(h);
+}
+END_TEST
+
+/* The same version from another jar is a release, too. A jar is compared if it is known of both. */
+START_TEST(test_another_jar_is_a_release)
+{
+    static const struct {
+        const char *version, *attributes, *mark; /* mark: its last one; NULL: no new mark */
+    } STARTS[] = {
+        { "1.0", "", NULL },
+        { "1.0", HISTORY_JAR "00000000000000aa app.jar\n", NULL },
+        { "1.0", HISTORY_JAR "00000000000000aa app.jar\n", NULL },
+        { "1.0", HISTORY_JAR "00000000000000bb app.jar\n",
+          "shop was started again: another app.jar." },
+        { "1.0", HISTORY_JAR "00000000000000cc new.jar\n",
+          "shop was started again: new.jar after app.jar." },
+        { "1.1", HISTORY_JAR "00000000000000dd new.jar\n",
+          "shop was started again: version 1.1 after 1.0." },
+    };
+    struct history *h = open_history(1 << 30, 86400);
+    const struct history_query q = { .to_ns = UINT64_MAX };
+    uint64_t left_out;
+    int marks = 0;
+
+    for (int i = 0; i < (int)ARRAY_SIZE(STARTS); i++) {
+        struct history_image image = made_image(i + 1, "shop");
+        struct seen_marks seen = { 0 };
+
+        image.pod = image.pod_namespace = "shop"; /* of one place */
+        image.version = STARTS[i].version;
+        image.attributes = STARTS[i].attributes;
+        image.java = "21";
+        image.started_ns = T0 + (uint64_t)(i + 1) * HISTORY_MINUTE_NS;
+        put_images(h, image.started_ns, NULL, &image, 1);
+        ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, &left_out, NULL), 0);
+        marks += STARTS[i].mark != NULL;
+        ck_assert_msg(seen.count == marks, "%d: %s", i, seen.text);
+        if (STARTS[i].mark)
+            ck_assert_str_eq(seen.text, STARTS[i].mark);
     }
     history_close(h);
 }
@@ -676,6 +717,7 @@ int main(void)
     tcase_add_loop_test(tc, test_a_mark_says_which_options_differ, 0, ARRAY_SIZE(OPTIONS));
     tcase_add_test(tc, test_another_release_is_a_mark);
     tcase_add_test(tc, test_versions_of_two_sources_are_no_release);
+    tcase_add_test(tc, test_another_jar_is_a_release);
     tcase_add_test(tc, test_a_long_version_stays_text);
     tcase_add_test(tc, test_marks_of_others_take_no_place);
     tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 19);
