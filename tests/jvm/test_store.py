@@ -53,17 +53,21 @@ def held_programs() -> set[int]:
     return found
 
 
+def listed_programs() -> list[dict]:
+    return json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
+
+
 def held_by_nobody(before: set[int]) -> list[str]:
-    """Returns BPF programs made since BEFORE (ids) that no living process holds."""
-    programs = json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
+    """Returns BPF programs made since BEFORE (ids) that no living process holds. Looks for holders between two lists of the programs: the
+    flamed of another test may end in between, and its programs with it."""
+    first = bpf_programs()
     held = held_programs()
-    return [f"{p['id']} {p.get('name')}" for p in programs
-            if p["id"] not in before and p["type"] == "perf_event" and p["id"] not in held]
+    return [f"{p['id']} {p.get('name')}" for p in listed_programs()
+            if p["id"] in first and p["id"] not in before and p["type"] == "perf_event" and p["id"] not in held]
 
 
 def bpf_programs() -> set[int]:
-    programs = json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
-    return {p["id"] for p in programs}
+    return {p["id"] for p in listed_programs()}
 
 
 def metrics(daemon: Daemon) -> dict[str, float]:
