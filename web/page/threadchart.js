@@ -28,6 +28,25 @@ const RARE_SHARE = 0.8; // of the time was looked at
 const IDLE_NOTE = " · only threads of the VM were busy: idle ones are shown, too";
 const THREAD_EVENTS = [["wall", "All of their time"], ["cpu", "CPU time"]];
 
+// The largest sum of a column of @layers.
+function mostOf(layers, cells) {
+    let most = 0;
+
+    for (let c = 0; c < cells; c++) {
+        let sum = 0;
+
+        for (const ms of layers)
+            sum += ms[c];
+        most = Math.max(most, sum);
+    }
+    return most;
+}
+
+const TOPS = [0.25, 0.5, ...[1, 10, 100, 1000, 10000].flatMap((one) => [one, 2 * one, 5 * one])];
+
+// The least round number that is not below @n.
+const topOf = (n) => TOPS.find((top) => top >= 0.999 * n) || n;
+
 // Sets the size of @canvas if it differs: setting it makes the browser lay out the table again.
 function fitCanvas(canvas, width, height) {
     if (canvas.width !== width || canvas.height !== height)
@@ -129,7 +148,7 @@ export class ThreadChart {
 
         setText(this.note, total > 0 ? `${plural(count, "thread", "threads")} in ${plural(pools.length, "pool", "pools")} · ${formatSeconds(endMs / 1000)} · ` +
             `${formatValue(total * 1e6, "nanoseconds")} together${this.idleIsAdded && !this.idleIsChosen ? IDLE_NOTE : ""}${seen < RARE_SHARE * total ? RARE_NOTE : ""}` : "");
-        setText(this.scaleNote, this.isOfThreads ? "Over time: full height is all threads of the row" : "Over time: full height is the row's most");
+        setText(this.scaleNote, `Over time · at the right: ${this.isOfThreads ? "threads" : "CPUs"} at full height`);
         this.showLegend(pools, total);
         this.table.hidden = !pools.length;
         this.blank.replaceChildren(...pools.length ? [] : [emptyState("No thread was sampled in this time.", "Idle threads are left out, unless you ask for them above.")]);
@@ -174,7 +193,7 @@ export class ThreadChart {
     }
 
     makeRow(label, track, threads, run, isOpen, kind = "pool-row") {
-        const canvas = element("canvas", { class: "track", title: "Drag to zoom", "aria-hidden": "true" });
+        const canvas = element("canvas", { class: "track", title: "Drag to zoom", "aria-hidden": "true" }), top = element("span", { class: "track-top" });
         const states = LEGEND_ORDER.filter((k) => track.kinds.get(k)).map((k) => [k, track.kinds.get(k)]).sort((a, b) => b[1] - a[1]);
         const said = states.slice(0, STATES_SAID).map(([k, ms]) => `${KINDS[k].label} ${formatShare(ms, track.total)}`).join(", ");
         const bar = element("span", { class: "state-bar", role: "img", "aria-label": said, title: said }, ...states.map(([k, ms]) => {
@@ -186,8 +205,8 @@ export class ThreadChart {
         const root = element("tr", { class: kind }, element("td", { class: "col-pool" }, element("button", {
             type: "button", class: "name", title: label, "aria-expanded": isOpen === null ? null : String(isOpen), onclick: run,
         }, (isOpen === null ? "" : isOpen ? "▾ " : "▸ ") + label)), element("td", { class: "num" }, formatShare(track.total, this.tracks.total)),
-        element("td", { class: "col-states" }, bar), element("td", { class: "col-track" }, canvas));
-        const row = { root, canvas, threads, isSeen: false };
+        element("td", { class: "col-states" }, bar), element("td", { class: "col-track" }, element("div", { class: "track-cell" }, canvas, top)));
+        const row = { root, canvas, top, threads, isSeen: false };
 
         canvas.track = row;
         canvas.addEventListener("pointerdown", (event) => this.pressed(event, canvas));
@@ -276,46 +295,48 @@ export class ThreadChart {
         seen.forEach((row, i) => this.drawRow(row, widths[i]));
     }
 
-    // Columns of states, as high as the share of the threads that were in them; of CPU time, as of the most that there was. The title
-    // says what the whole height means.
+    // Columns of states. The whole height is a round number of threads or CPUs, which stands beside it: no less than the row's most.
     drawRow(row, width = row.canvas.clientWidth) {
-        const { canvas, threads } = row, sums = row.sums || (row.sums = new TrackSums(threads, Math.max(1, this.tracks.endMs)));
-        const scale = devicePixelRatio || 1, cells = Math.max(1, Math.floor(width / CELL)), palette = paletteOf(this.theme);
-        const { from, to } = this.view, kinds = sums.cells(from, to, cells), heights = new Float64Array(cells);
-
-        fitCanvas(canvas, Math.round(width * scale), Math.round(TRACK_HEIGHT * scale));
-        for (const sums of kinds.values())
-            sums.forEach((ms, c) => { heights[c] += ms; });
-        const cellMs = (to - from) / cells, most = this.isOfThreads ? cellMs * threads.length : Math.max(cellMs / 4, heights.reduce((a, b) => Math.max(a, b), 0));
-
-        canvas.title = `Drag to zoom. Full height: ${this.isOfThreads ? threads.length === 1 ? "all of the time" : `all ${plural(threads.length, "thread", "threads")}` : `${(most / cellMs).toFixed(1)} CPUs`}`;
-
-        this.paint(canvas, LEGEND_ORDER.filter((kind) => kinds.has(kind)).map((kind) => ({ sums: kinds.get(kind), pixel: pixelOf(palette.kind(kind)) })), cells, most, scale);
-    }
-
-    // Pixel by pixel: thousands of rectangles take the canvas longer. @layers: [{sums: by column, pixel}], from the bottom up.
-    paint(canvas, layers, cells, most, scale) {
-        const { width, height } = canvas, ctx = canvas.getContext("2d");
-
         if (!width) // of a page that was left, or is not laid out yet
             return;
+        const { canvas, threads } = row, sums = row.sums || (row.sums = new TrackSums(threads, Math.max(1, this.tracks.endMs)));
+        const scale = devicePixelRatio || 1, cells = Math.max(1, Math.floor(width / CELL)), palette = paletteOf(this.theme);
+        const { from, to } = this.view, kinds = sums.cells(from, to, cells), layers = LEGEND_ORDER.filter((kind) => kinds.has(kind));
+        const cellMs = (to - from) / cells, all = this.isOfThreads ? threads.length : Infinity;
+        const top = Math.min(all, topOf(mostOf([...kinds.values()], cells) / cellMs));
+
+        if (row.top.textContent !== String(top)) // rarely: the browser then lays the row out again
+            row.top.textContent = top;
+        fitCanvas(canvas, cells, Math.round(TRACK_HEIGHT * scale));
+        this.paint(canvas, layers.map((kind) => ({ sums: kinds.get(kind), pixel: pixelOf(palette.kind(kind)) })), top * cellMs);
+    }
+
+    // Pixel by pixel: thousands of rectangles take the canvas longer. @layers: [{sums: by column, pixel}], from the bottom up. A column is
+    // a pixel of the canvas, which the style draws wider.
+    paint(canvas, layers, most) {
+        const { width, height } = canvas, ctx = canvas.getContext("2d");
+
         if (!this.image || this.image.width !== width || this.image.height !== height) {
             this.image = ctx.createImageData(width, height);
             this.pixels = new Uint32Array(this.image.data.buffer);
         }
-        this.pixels.fill(0);
-        for (let c = 0; c < cells; c++) {
-            const left = Math.round(c * CELL * scale), right = Math.min(width, Math.round((c + 1) * CELL * scale));
-            let sum = 0, y = height;
+        const { pixels } = this, seen = SHARE_SEEN * most;
+
+        pixels.fill(0);
+        for (let c = 0; c < width; c++) {
+            let sum = 0, at = height * width + c; // of the pixel above which is free
 
             for (const { sums, pixel } of layers) {
-                sum += sums[c] / most;
-                const top = Math.max(0, Math.min(Math.round(height * (1 - sum)), sums[c] > SHARE_SEEN * most ? y - 1 : y));
+                const ms = sums[c];
 
-                while (y > top) {
-                    y--;
-                    for (let x = y * width + left; x < y * width + right; x++)
-                        this.pixels[x] = pixel;
+                if (!ms)
+                    continue;
+                sum += ms / most;
+                const top = Math.max(0, Math.round(height * (1 - sum))) * width + c, end = ms > seen ? Math.min(top, at - width) : top;
+
+                while (at > end && at >= width) {
+                    at -= width;
+                    pixels[at] = pixel;
                 }
             }
         }

@@ -119,10 +119,30 @@ export function cellsOf(threads, from, to, cells, longestMs = Infinity) {
     return kinds;
 }
 
+// Where the borders of @cells equal parts of [@from, @to) lie among the parts of a TrackSums of @endMs: {part, rest: of that part}. Tracks
+// that are drawn one after the other have the same.
+let places = { key: "" };
+
+function placesOf(from, to, cells, endMs) {
+    const key = [from, to, cells, endMs].join();
+
+    if (places.key !== key) {
+        places = { key, part: new Int32Array(cells + 1), rest: new Float64Array(cells + 1) };
+        for (let c = 0; c <= cells; c++) {
+            const place = Math.min(GRID, Math.max(0, (from + c * (to - from) / cells) / endMs * GRID));
+
+            places.part[c] = Math.min(GRID - 1, place);
+            places.rest[c] = place - places.part[c];
+        }
+    }
+    return places;
+}
+
 // What cellsOf() gives of some threads, quick however many samples there are: coarse parts come from sums made once.
 export class TrackSums {
     constructor(threads, endMs) {
         this.threads = threads;
+        this.endMs = endMs;
         this.gridMs = endMs / GRID;
         this.longestMs = threads.reduce((most, { spans }) => spans.reduce((longest, { ms }) => Math.max(longest, ms), most), 0);
         this.sums = new Map([...cellsOf(threads, 0, endMs, GRID)].map(([kind, cells]) => {
@@ -138,22 +158,20 @@ export class TrackSums {
 
         if (cellMs < this.gridMs)
             return cellsOf(this.threads, from, to, cells, this.longestMs);
-        const at = (until, time) => {
-            const place = Math.min(GRID, Math.max(0, time / this.gridMs)), c = Math.min(GRID - 1, Math.floor(place));
-
-            return until[c] + (place - c) * (until[c + 1] - until[c]);
-        };
+        const { part, rest } = placesOf(from, to, cells, this.endMs);
 
         return new Map([...this.sums].map(([kind, until]) => {
-            const parts = new Float64Array(cells);
+            const sums = new Float64Array(cells);
+            let before = 0;
 
-            for (let c = 0, before = at(until, from); c < cells; c++) {
-                const after = at(until, from + (c + 1) * cellMs);
+            for (let c = 0; c <= cells; c++) {
+                const low = until[part[c]], after = low + rest[c] * (until[part[c] + 1] - low);
 
-                parts[c] = after - before;
+                if (c)
+                    sums[c - 1] = after - before;
                 before = after;
             }
-            return [kind, parts];
+            return [kind, sums];
         }));
     }
 }

@@ -185,7 +185,9 @@ export class Timeline {
 
             ctx.fillRect(LEFT, TOP, gone, ground - TOP);
             ctx.globalAlpha = 1;
-            if (gone > UNRECORDED_ROOM) {
+            const hasBars = bottoms.some((h, i) => h > 0 && i * step < gone); // of stored captures: words would lie on them
+
+            if (gone > UNRECORDED_ROOM && !hasBars) {
                 ctx.fillStyle = quiet;
                 ctx.textAlign = "center";
                 ctx.fillText("not recorded yet, or no longer", LEFT + gone / 2, ground / 2 + 6);
