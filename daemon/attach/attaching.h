@@ -31,4 +31,5 @@ struct attaching {
     struct attachment *attachments; /* list of the attaches that captures want */
     struct backoff backoff;
     _Atomic uint64_t ended[ATTACH_ENDS]; /* thread: any */
+    _Atomic uint64_t files[2]; /* files for agents: without pages of ours, and with; thread: any */
 };

@@ -10,9 +10,11 @@
 #include "symbolize/perf_map.h"
 
 #include <poll.h>
+#include <sys/stat.h>
 
 #define PERFMAP_READ_MAX ((size_t)64 << 20)
 #define PERFMAP_NAMES_MAX ((size_t)64 << 20)
+#define BLOCK_BYTES 512                /* of st_blocks */
 #define AGAIN_NS (250 * NSEC_PER_MSEC) /* time between two preflights */
 #define JDK_STUBS_MIN 17               /* older JDKs crash by DynamicCodeGenerated (JDK-8212155) */
 
@@ -173,6 +175,16 @@ uint32_t attachment_options(int jdk)
     return jdk >= JDK_STUBS_MIN ? STREAM_OPTION_STUBS : 0;
 }
 
+/* Counts the file @fd that an agent writes. Its pages exist if they are charged to flamed;
+ * otherwise the JVM's writes allocate them, and its container is charged. */
+static void count_file(struct attaching *at, int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == 0)
+        at->files[(uint64_t)st.st_blocks * BLOCK_BYTES >= STREAM_BYTES]++;
+}
+
 /* Begins the attach if the preflight finds no obstacle; waits if the obstacle will pass. */
 static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
 {
@@ -210,9 +222,11 @@ static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
         backoff_begin(&at->backoff, p);
         a->open = true;
         a->state = ATTACHMENT_ATTACHING;
-        if (a->mode == ATTACH_LOAD)
+        if (a->mode == ATTACH_LOAD) {
+            count_file(at, a->out_fd);
             r = stream_open(take_fd(&a->out_fd), at->memory, readers_owner(&a->id), &a->stream,
                             &err);
+        }
         if (r == 0 && a->interval)
             stream_ask_interval(a->stream, a->interval);
         if (r == 0 && a->live_users)
@@ -273,6 +287,13 @@ void attachment_metrics(const struct attaching *at, struct buf *out)
             buf_printf(out, "flamed_attaches_total{result=\"%s\"} %ju\n", name,
                        (uintmax_t)at->ended[i]);
     }
+    buf_printf(out,
+               "# HELP flamed_attach_files_total Files for agents, by who is charged for their "
+               "memory: flamed, or the JVM's container once flamed has paid for as many as it may."
+               "\n# TYPE flamed_attach_files_total counter\n"
+               "flamed_attach_files_total{charged=\"flamed\"} %ju\n"
+               "flamed_attach_files_total{charged=\"container\"} %ju\n",
+               (uintmax_t)at->files[1], (uintmax_t)at->files[0]);
 }
 
 int attachment_read_text(int fd, struct symbol_table *ret)

@@ -94,6 +94,7 @@ class Symbols(Base):
                     self.assertIn(b"asked for", body, format)
         counted = [line for line in self.daemon.get("/metrics").text.splitlines() if line.startswith("flamed_attaches_total")]
         self.assertGreaterEqual(int(counted[0].removeprefix('flamed_attaches_total{result="done"} ')), 2, counted)
+        self.assertRegex(self.daemon.get("/metrics").text, r'(?m)^flamed_attach_files_total\{charged="flamed"\} [1-9]')
 
     def test_a_jvm_that_does_not_answer(self):
         """Its only attach thread waits for another program's request: the answer comes in time, with names from memory."""

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/shares.h"
 #include "privileged/memfd.h"
 
 #include <fcntl.h>
@@ -13,13 +14,13 @@ struct owner_files {
     struct owner {
         uint64_t owner; /* 0: free */
         uint64_t used_ns;
-        unsigned paid;               /* number of files with pages charged to us */
         int fd[OWNER_FILES_MAX];     /* [count] in use; -1: the file is spoiled */
         bool whole[OWNER_FILES_MAX]; /* no container has had the file yet, and all its pages
                                       * exist */
         unsigned count, last;        /* last: index of the last file taken */
         bool last_paid;
     } owners[OWNERS_KEPT];
+    struct shares paid; /* files with pages charged to us */
 };
 
 static void drop_files(struct owner *o)
@@ -36,6 +37,8 @@ static struct owner *find_owner(struct owner_files **files, uint64_t owner)
 
     if (!*files) {
         *files = calloc(1, sizeof(**files));
+        if (*files)
+            shares_init(&(*files)->paid, OWNER_FILES_PAID_MAX);
         signal(SIGIO, SIG_IGN); /* the kernel sends it for broken leases; these are held only
                                  * briefly */
     }
@@ -59,13 +62,14 @@ static struct owner *find_owner(struct owner_files **files, uint64_t owner)
     return found;
 }
 
-static int make_file(const struct stream_header *h, int *ret_fd, struct error *err)
+/* Makes a file; with @paid, all its pages. */
+static int make_file(const struct stream_header *h, bool paid, int *ret_fd, struct error *err)
 {
     _cleanup_close_ int made = memfd_open("flamed-stream", MEMFD_DATA), fd = -1;
     int r = made < 0 ? made : 0;
 
     if (r == 0 && (ftruncate(made, (off_t)STREAM_BYTES) < 0 ||
-                   fallocate(made, 0, 0, (off_t)STREAM_BYTES) < 0))
+                   (paid && fallocate(made, 0, 0, (off_t)STREAM_BYTES) < 0)))
         r = -errno;
     if (r == 0 && pwrite(made, h, sizeof(*h), 0) != (ssize_t)sizeof(*h))
         r = -EIO;
@@ -126,19 +130,35 @@ static int refuse(const struct owner *o, struct error *err)
     return -EDQUOT;
 }
 
+static int add_file(struct owner *o, const struct stream_header *h, bool paid, struct error *err)
+{
+    int r = make_file(h, paid, &o->fd[o->count], err);
+
+    if (r == 0)
+        o->last = o->count++;
+    return r;
+}
+
 /* Takes a file with all its pages: a file that no container has had yet, or a new file. */
-static int take_paid(struct owner *o, const struct stream_header *h, struct error *err)
+static int take_paid(struct owner *o, struct shares *paid, const struct stream_header *h,
+                     struct error *err)
 {
     int r = use_again(o, /* whole= */ true, h);
 
-    if (r == 0 || o->paid >= OWNER_FILES_MAX)
+    if (r == 0 || o->count == OWNER_FILES_MAX || !shares_take(paid, o->owner, 1))
         return r;
-    r = make_file(h, &o->fd[o->count], err);
-    if (r == 0) {
-        o->last = o->count++;
-        o->paid++;
-    }
+    r = add_file(o, h, /* paid= */ true, err);
+    if (r < 0)
+        shares_give(paid, o->owner, 1);
     return r;
+}
+
+/* Takes a file without pages: the container is charged for those that its JVM writes. */
+static int take_unpaid(struct owner *o, const struct stream_header *h, struct error *err)
+{
+    int r = use_again(o, /* whole= */ false, h);
+
+    return r == 0 || o->count == OWNER_FILES_MAX ? r : add_file(o, h, /* paid= */ false, err);
 }
 
 int owner_files_take(struct owner_files **files, uint64_t owner, const struct stream_header *h,
@@ -149,10 +169,10 @@ int owner_files_take(struct owner_files **files, uint64_t owner, const struct st
 
     if (!o)
         return -ENOMEM;
-    r = take_paid(o, h, err);
+    r = take_paid(o, &(*files)->paid, h, err);
     o->last_paid = r == 0;
     if (r == -EDQUOT)
-        r = use_again(o, /* whole= */ false, h);
+        r = take_unpaid(o, h, err);
     if (r < 0)
         return r == -EDQUOT ? refuse(o, err) : r;
     o->whole[o->last] = false;
@@ -168,10 +188,7 @@ bool owner_files_pay(struct owner_files **files, uint64_t owner)
 {
     struct owner *o = find_owner(files, owner);
 
-    if (!o || o->paid >= OWNER_FILES_MAX)
-        return false;
-    o->paid++;
-    return true;
+    return o && shares_take(&(*files)->paid, owner, 1);
 }
 
 void owner_files_untouched(struct owner_files **files, uint64_t owner, bool mounted)
@@ -181,7 +198,7 @@ void owner_files_untouched(struct owner_files **files, uint64_t owner, bool moun
     if (!o)
         return;
     if (mounted)
-        o->paid--;
+        shares_give(&(*files)->paid, owner, 1);
     else
         o->whole[o->last] = o->last_paid;
 }

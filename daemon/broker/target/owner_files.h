@@ -2,9 +2,11 @@
 /*
  * The memory files that JVMs write, by owner. A process of the JVM's user may put a file's pages
  * into pipes. Such pages stay charged to us until the pipes end, even if the file is truncated or
- * closed, and we cannot detect that. So we allocate the pages of only a fixed number of files for
- * each owner, once. Later, files of the owner are reused as they are. Missing pages are then
- * allocated when the JVM writes, and charged to its own container.
+ * closed, and we cannot detect that. So we allocate the pages of only a fixed number of files.
+ * All owners share that number, and one owner alone gets half of it. We never forget such a file,
+ * even if its owner is forgotten. Later, files of the owner are reused as they are, and new ones
+ * are made without pages. Missing pages are then allocated when the JVM writes, and charged to its
+ * own container.
  *
  * No owner is given another's file. A file is reused when no other process holds it open or mapped,
  * which a lease proves. Thread: the broker's.
@@ -16,8 +18,9 @@
 
 #include <stdbool.h>
 
-#define OWNER_FILES_MAX 8 /* files per owner with pages charged to us: 144 MiB */
-#define OWNERS_KEPT 128   /* owners with an entry: the most recently attached; others start over */
+#define OWNER_FILES_MAX 8      /* files per owner */
+#define OWNER_FILES_PAID_MAX 8 /* files of all owners with pages charged to us: 144 MiB */
+#define OWNERS_KEPT 128        /* owners with files: the most recently attached */
 
 struct owner_files;
 

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#define PAID_MAX (OWNER_FILES_PAID_MAX / 2) /* of one owner alone */
+
 static struct owner_files *files;
 static const struct stream_header header = { .magic = STREAM_MAGIC, .version = STREAM_VERSION };
 
@@ -61,18 +63,55 @@ static ino_t take_and_close(uint64_t owner, bool paid)
     return st.st_ino;
 }
 
+/* One owner alone gets half of the files with pages. Another owner gets some of the rest, and any
+ * number without pages. */
 START_TEST(pages_are_made_for_a_number_of_files)
 {
-    for (int i = 0; i < OWNER_FILES_MAX; i++)
+    for (int i = 0; i < PAID_MAX; i++)
         take_and_close(1, /* paid= */ true);
     for (int i = 0; i < 3; i++)
         take_and_close(1, /* paid= */ false);
     take_and_close(2, /* paid= */ true);
     ck_assert(!owner_files_pay(&files, 1));
-    for (int i = 1; i < OWNER_FILES_MAX; i++)
-        ck_assert(owner_files_pay(&files, 2));
     ck_assert(!owner_files_pay(&files, 2));
-    take_and_close(2, /* paid= */ false);
+    ck_assert(owner_files_pay(&files, 3));
+    for (int i = 0; i < 3; i++)
+        take_and_close(2, /* paid= */ false);
+}
+END_TEST
+
+/* However many owners there are, also more than have an entry, and those that were forgotten. */
+START_TEST(all_owners_together_have_a_limit)
+{
+    unsigned paid = 0;
+
+    for (int round = 0; round < 3; round++) {
+        for (uint64_t owner = 1; owner <= 2 * OWNERS_KEPT; owner++)
+            paid += owner_files_pay(&files, owner);
+    }
+    ck_assert_uint_eq(paid, OWNER_FILES_PAID_MAX);
+}
+END_TEST
+
+/* An owner for whom no pages are left has files all the same, each once. */
+START_TEST(files_without_pages)
+{
+    int fds[OWNER_FILES_MAX];
+
+    for (uint64_t owner = 2; owner <= OWNERS_KEPT; owner++)
+        owner_files_pay(&files, owner);
+    for (int i = 0; i < OWNER_FILES_MAX; i++) {
+        fds[i] = take(1, /* paid= */ false);
+        ck_assert_int_ge(fds[i], 0);
+    }
+    ck_assert_int_eq(take(1, /* paid= */ false), -1);
+    close_fd(fds[3]);
+    take_and_close(1, /* paid= */ false);
+    close_fd(fds[4]);
+    for (int i = 0; i < OWNER_FILES_MAX; i++) {
+        if (i != 3 && i != 4)
+            close_fd(fds[i]);
+    }
 }
 END_TEST
 
@@ -83,7 +122,7 @@ START_TEST(what_somebody_has_is_not_used_again)
     void *p;
 
     for (int i = 0; i < OWNER_FILES_MAX; i++)
-        fds[i] = take(1, /* paid= */ true);
+        fds[i] = take(1, /* paid= */ i < PAID_MAX);
     ck_assert_int_eq(take(1, /* paid= */ false), -1);
     p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[0], 0);
     ck_assert_ptr_ne(p, MAP_FAILED);
@@ -100,7 +139,7 @@ END_TEST
 START_TEST(what_was_cut_is_not_used_again)
 {
     for (int i = 0; i < OWNER_FILES_MAX; i++) {
-        _cleanup_close_ int fd = take(1, /* paid= */ true);
+        _cleanup_close_ int fd = take(1, /* paid= */ i < PAID_MAX);
 
         ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
     }
@@ -119,7 +158,7 @@ START_TEST(what_nobody_was_given_is_as_new)
         ck_assert(owner_files_pay(&files, 1));
         owner_files_untouched(&files, 1, /* mounted= */ true);
     }
-    for (int i = 1; i < OWNER_FILES_MAX; i++)
+    for (int i = 1; i < PAID_MAX; i++)
         take_and_close(1, /* paid= */ true);
     take_and_close(1, /* paid= */ false);
     owner_files_untouched(&files, 1, /* mounted= */ false); /* the file was given out before */
@@ -127,18 +166,20 @@ START_TEST(what_nobody_was_given_is_as_new)
 }
 END_TEST
 
-/* More owners than places: the owner that was seen longest ago starts again from zero. */
+/* More owners than places: the owner that was seen longest ago loses its files, and gets no pages
+ * for others. */
 START_TEST(the_oldest_owner_is_forgotten)
 {
-    for (int i = 0; i < OWNER_FILES_MAX; i++)
-        ck_assert(owner_files_pay(&files, 1));
-    for (uint64_t owner = 2; owner <= OWNERS_KEPT; owner++)
-        ck_assert(owner_files_pay(&files, owner));
-    ck_assert(!owner_files_pay(&files, 1));
-    ck_assert(owner_files_pay(&files, OWNERS_KEPT + 1)); /* takes the place of owner 2 */
-    ck_assert(!owner_files_pay(&files, 1));
-    for (int i = 0; i < OWNER_FILES_MAX; i++)
-        ck_assert(owner_files_pay(&files, 2));
+    ino_t first = 0;
+
+    for (int i = 0; i < PAID_MAX; i++) {
+        ino_t ino = take_and_close(1, /* paid= */ true);
+
+        first = first ? first : ino;
+    }
+    for (uint64_t owner = 2; owner <= OWNERS_KEPT + 1; owner++)
+        owner_files_pay(&files, owner);
+    ck_assert_uint_ne(take_and_close(1, /* paid= */ false), first);
 }
 END_TEST
 
@@ -148,6 +189,8 @@ int main(void)
 
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, pages_are_made_for_a_number_of_files);
+    tcase_add_test(tc, all_owners_together_have_a_limit);
+    tcase_add_test(tc, files_without_pages);
     tcase_add_test(tc, what_somebody_has_is_not_used_again);
     tcase_add_test(tc, what_was_cut_is_not_used_again);
     tcase_add_test(tc, what_nobody_was_given_is_as_new);
