@@ -19,7 +19,6 @@ static const int WORKER_CALLS[] = {
     SCMP_SYS(name_to_handle_at), /* returns a handle only; open_by_handle_at() is missing here */
     /* for existing and accepted sockets; sandbox.c allows some of sendto() and setsockopt() */
     SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(getpeername), SCMP_SYS(getsockname),
-    SCMP_SYS(sendfile),
     /* for waiting */
     SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_pwait2), SCMP_SYS(eventfd2), SCMP_SYS(nanosleep),
     SCMP_SYS(pselect6), SCMP_SYS(select), SCMP_SYS(signalfd4), SCMP_SYS(timerfd_create),

@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 
 /* Forbidden acts. Each returns 0 if it worked, else -errno. Most never return. */
 
@@ -272,6 +273,23 @@ static int do_keep_memory_as_folder(void)
 {
     return reopen(jail.memory_fd, O_PATH | O_DIRECTORY);
 }
+/* A pipe or a socket would keep pages of the broker's file after the file is closed. */
+static int do_keep_pages(void)
+{
+    int pipe_fds[2];
+
+    if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+        return result(-1);
+    return result((int)sendfile(pipe_fds[1], jail.memory_fd, NULL, 4096));
+}
+static int do_splice_pages(void)
+{
+    int pipe_fds[2];
+
+    if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+        return result(-1);
+    return result((int)splice(jail.memory_fd, NULL, pipe_fds[1], NULL, 4096, 0));
+}
 /* Gets only the link, which keeps no file. */
 static int do_keep_memory_no_link(void)
 {
@@ -376,6 +394,8 @@ static const struct {
     { "reopen memory, no link", do_reopen_memory_no_link, -ELOOP, false },
     { "keep memory", do_keep_memory, KILLED, false },
     { "keep memory as a folder", do_keep_memory_as_folder, -ENOTDIR, false },
+    { "keep pages of memory by sendfile", do_keep_pages, KILLED, false },
+    { "keep pages of memory by splice", do_splice_pages, KILLED, false },
     { "keep memory, no link", do_keep_memory_no_link, -ELOOP, false },
     { "create outside the store", do_create_outside, -EACCES, true },
     { "unlink outside the store", do_unlink_outside, -EACCES, true },
