@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that sample: side-band events, the ring of the BPF programs, sets and filters.
+ * Requests that sample: the ring of the BPF programs, sets and filters.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -16,9 +16,6 @@
 #include "sample/sampler_peers.h"
 
 #include <fcntl.h>
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define RING_BYTES ((size_t)16 << 20)
@@ -26,40 +23,6 @@
 #define CHECKS_MAX_BYTES ((size_t)256 << 10)
 
 _Static_assert(SAMPLER_SETS_MAX == BROKER_SETS_MAX, "a set of the sampler is a set of the broker");
-
-int sideband_open(int cpu)
-{
-    struct perf_event_attr attr = {
-        .type = PERF_TYPE_SOFTWARE,
-        .size = sizeof(attr),
-        .config = PERF_COUNT_SW_DUMMY,
-        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
-        .task = 1,
-        .comm = 1,
-        .comm_exec = 1,
-        .sample_id_all = 1,
-        .use_clockid = 1,
-        .clockid = CLOCK_MONOTONIC,
-    };
-    long fd = syscall(SYS_perf_event_open, &attr, /* pid= */ -1, cpu, /* group_fd= */ -1,
-                      PERF_FLAG_FD_CLOEXEC);
-
-    return fd < 0 ? -errno : (int)fd;
-}
-
-int sideband_problem(int r, struct error *err)
-{
-    error_code(err, r, "cannot open the kernel's side-band events of processes");
-    if (r == -EACCES || r == -EPERM)
-        sampler_denied(err);
-    else if (r == -EMFILE)
-        error_remedy(err, "raise flamed-broker's limit of open files (LimitNOFILE)");
-    else if (r == -ENOSYS || r == -ENOENT)
-        error_remedy(err,
-                     "the kernel needs CONFIG_PERF_EVENTS, and a container a seccomp profile that "
-                     "allows perf_event_open");
-    return r;
-}
 
 int cpus_each(int (*fn)(int cpu, void *cookie), void *cookie)
 {
@@ -69,31 +32,6 @@ int cpus_each(int (*fn)(int cpu, void *cookie), void *cookie)
     for (int i = 0; r == 0 && i < n && cpus[i] < BROKER_CPUS_MAX; i++)
         r = fn((int)cpus[i], cookie);
     return r;
-}
-
-static int add_sideband(int cpu, void *cookie)
-{
-    struct reply *rep = cookie;
-    int fd = sideband_open(cpu);
-
-    if (fd == -ENODEV) /* the CPU went offline since the list was read */
-        return 0;
-    return fd < 0 ? fd : reply_fd(rep, fd);
-}
-
-/*
- * sideband. Safe: one fixed event that counts nothing. Its records show forks, execs (with the
- * name) and exits on the node, as /proc does. flamed cannot re-program it: ioctl is closed to it.
- */
-int request_sideband(struct server *s, const struct no_fields *q, struct reply *rep)
-{
-    int r = cpus_each(add_sideband, rep);
-
-    (void)s;
-    (void)q;
-    if (r < 0)
-        return sideband_problem(r, &rep->err);
-    return rep->fd_count ? 0 : error_set(&rep->err, -ENODEV, "no processor is online");
 }
 
 /* Plans another attempt after the refusal @code, if its reason may pass. */

@@ -83,9 +83,18 @@ void server_forget_tables(struct server *s)
     s->tables = NULL;
 }
 
+static void forget_sideband(struct server *s)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(s->sampling.sideband); i++) {
+        if (s->sampling.sideband[i] > 0)
+            s->sampling.sideband[i] = close_fd(s->sampling.sideband[i]);
+    }
+}
+
 void server_forget_client(struct server *s)
 {
     server_forget_tables(s);
+    forget_sideband(s);
     loader_drop(s->loader);
     s->sampling.sampler = sampler_free(s->sampling.sampler);
     s->sampling.state = SAMPLER_UNASKED;

@@ -59,6 +59,7 @@ struct server_sampling {
     struct error program_errors[PROGRAM_COUNT];
     struct load_again program_again[PROGRAM_COUNT];
     uint32_t max_frames; /* limit for sampler_new(); 0: not set, BROKER_FRAMES_MAX applies */
+    int sideband[BROKER_CPUS_MAX]; /* the client's side-band event of each CPU; <= 0: none */
 };
 
 /* The walk over open sockets. */

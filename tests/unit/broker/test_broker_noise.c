@@ -65,11 +65,12 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
     int fds_before, fds_after, refused = 0;
     struct broker_request facts = request_of(BROKER_FACTS), tables = request_of(BROKER_TABLES),
                           holders = request_of(BROKER_SOCKET_HOLDERS),
-                          look = request_of(BROKER_LOOK);
+                          look = request_of(BROKER_LOOK), sideband = request_of(BROKER_SIDEBAND);
 
-    /* Loads what the broker keeps for its client from the first use on: programs and shared
-     * tables. */
+    /* Loads what the broker keeps for its client from the first use on: programs, shared tables
+     * and side-band events. */
     ck_assert_int_eq(ask(&tables, sizeof(tables), NULL).result, 0);
+    ck_assert_int_eq(ask(&sideband, sizeof(sideband), NULL).result, 0);
     while (ask(&facts, sizeof(facts), NULL).body.facts.bpf_loading)
         usleep(10000);
     for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
