@@ -4,6 +4,7 @@
  */
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "broker/jar_file.h"
 #include "broker/service_words.h"
 #include "broker/target/target.h"
@@ -56,11 +57,12 @@ static bool runs_program_of(const struct server *s, const struct program *theirs
             ours.dev_minor == theirs->dev_minor);
 }
 
-/* Returns true if the program has the name of flamed-attach. That program is in memory or on its
- * own file system, so only its name is known here. Another process with this name is refused, and
- * gains nothing. */
+/* Returns true if the program has the name of flamed-attach or flamed-push. Those are in memory, on
+ * a file system of their own or another file, so only their names are known here. Another process
+ * with such a name is refused, and gains nothing. */
 static bool runs_helper(const struct server *s, int32_t host_pid)
 {
+    static const char *const NAMES[] = { "flamed-attach", "flamed-push" };
     char path[32], link[PATH_MAX];
     struct span name;
     ssize_t n;
@@ -68,7 +70,9 @@ static bool runs_helper(const struct server *s, int32_t host_pid)
     snprintf(path, sizeof(path), "%d/exe", host_pid);
     n = readlinkat(s->proc_fd, path, link, sizeof(link));
     name = (struct span){ link, n < 0 ? 0 : (size_t)n };
-    return span_ends_with(name, "flamed-attach") || span_ends_with(name, "flamed-attach (deleted)");
+    if (span_ends_with(name, " (deleted)"))
+        name.n -= strlen(" (deleted)");
+    return ANY_OF(i, ARRAY_SIZE(NAMES), span_ends_with(name, NAMES[i]));
 }
 
 /* Returns true for flamed's namer. */
@@ -81,9 +85,9 @@ static bool is_namer(const struct server *s, const struct program *theirs, int32
            strcmp(stat.comm, "flamed-namer") == 0;
 }
 
-/* Returns true for flamed and its namer, for the helper, and for each process of the broker's
- * program. These are the broker, its openers, their nursery, the launcher, the mounter and the
- * supervisor. */
+/* Returns true for flamed and its namer, for the helper and flamed-push, and for each process of
+ * the broker's program. These are the broker, its openers, their nursery, the launcher, the mounter
+ * and the supervisor. */
 static bool is_ours(const struct server *s, int32_t host_pid)
 {
     struct program theirs;

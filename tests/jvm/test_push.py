@@ -58,6 +58,16 @@ class WithSamples(Pushing):
 
 
 class Push(WithSamples):
+    def test_it_is_not_probed(self):
+        """flamed-push knows the secrets of targets. Like all of flamed's processes it gets no probe."""
+        daemon = self.flamed(f"name: otlp\nurl: {self.engine().url}")
+        pids = self.pushers(daemon)
+        self.assertEqual(len(pids), 2, pids)
+        for pid in pids:
+            answer = daemon.taken(pid=pid, event="libc.so.6:malloc", seconds=0.1, format="json")
+            self.assertEqual(answer.status, 409, answer)
+            self.assertIn("is flamed itself", answer.json()["detail"])
+
     def test_sums_and_names_arrive(self):
         """Twice in a row, by both protocols: the same as flamed itself answers for that time, to the sample."""
         self.write("secret", SECRET + "\n")
