@@ -221,6 +221,30 @@ uint64_t sampler_period_on(const struct sampler_event *event, uint32_t cpu, uint
     return cpu % 2 ? period + part : period - part; /* the mean of all CPUs stays */
 }
 
+static int open_event(const struct perf_event_attr *attr, uint32_t cpu)
+{
+    int fd = (int)syscall(SYS_perf_event_open, attr, /* pid= */ -1, (int)cpu, /* group_fd= */ -1,
+                          PERF_FLAG_FD_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+/* Opens a breakpoint if the processor has another one, which stays free for debuggers. -errno;
+ * -ENOSPC: too few are free. */
+static int open_breakpoint(const struct perf_event_attr *attr, uint32_t cpu)
+{
+    int fd = open_event(attr, cpu), spare;
+
+    if (fd < 0)
+        return fd;
+    spare = open_event(attr, cpu);
+    if (spare >= 0)
+        close(spare);
+    else
+        close(fd);
+    return spare < 0 ? spare : fd;
+}
+
 int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t period,
                        struct error *err)
 {
@@ -234,8 +258,7 @@ int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t
     else
         attr.sample_period = event->picks ? 1 : period;
     attr.disabled = 1;
-    fd = (int)syscall(SYS_perf_event_open, &attr, /* pid= */ -1, (int)cpu, /* group_fd= */ -1,
-                      PERF_FLAG_FD_CLOEXEC);
+    fd = attr.type == PERF_TYPE_BREAKPOINT ? open_breakpoint(&attr, cpu) : open_event(&attr, cpu);
     if (fd >= 0) {
         int r = set_filter(event, fd, err);
 
@@ -243,10 +266,9 @@ int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t
             close(fd);
         return r < 0 ? r : fd;
     }
-    fd = -errno;
     if (fd == -ENODEV)
         return fd;
-    error_errno(err, "cannot open the event %s on CPU %u", event->name, cpu);
+    error_code(err, fd, "cannot open the event %s on CPU %u", event->name, cpu);
     if (fd == -EPERM || fd == -EACCES)
         sampler_denied(err);
     else if (fd == -EMFILE || fd == -ENFILE)
@@ -257,8 +279,8 @@ int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t
     else if (fd == -EINVAL)
         error_remedy(err, "the processor or its PMU takes no such event, or cannot sample it");
     else if (fd == -ENOSPC)
-        error_remedy(err, "the processor has four breakpoints, and all are taken: end another "
-                          "capture of mem:, or a debugger");
+        error_remedy(err, "the processor has few breakpoints, most have four, and flamed leaves "
+                          "the last one to debuggers: end another capture of mem:, or a debugger");
     else if (fd == -EBUSY)
         error_remedy(err, "another program has the counter; end it, or wait for it");
     return fd;

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accesses to an address (event=mem:ADDRESS): as many as the program made, with their callers, and none of another process."""
+import contextlib
+import ctypes
+import errno
+import os
+import platform
+import struct
 import unittest
 
 from harness import native, paths
-from harness.daemon import Daemon
+from harness.daemon import Capture, Daemon
 from harness.profile import Profile
 
 ACCESSES = 2000
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 
 
 class Program(native.Obedient):
@@ -15,6 +22,14 @@ class Program(native.Obedient):
     def __init__(self, *wrap: str):
         super().__init__("watched", wrap=wrap)
         self.variable, self.function = (int(word, 16) for word in self.process.stdout.readline().split())
+
+
+def watch(program: Program) -> int:
+    """Sets a breakpoint in PROGRAM, as a debugger does. Returns a descriptor, or the negative error."""
+    attributes = struct.pack("<IIQQQQQIIQQ", 5, 72, 0, 1, 0, 0, 1 << 5, 0, 2, program.variable, 8) # PERF_TYPE_BREAKPOINT, exclude_kernel
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(PERF_EVENT_OPEN[platform.machine()], attributes, program.pid, -1, -1, 0)
+    return fd if fd >= 0 else -ctypes.get_errno()
 
 
 class Breakpoints(unittest.TestCase):
@@ -62,6 +77,31 @@ class Breakpoints(unittest.TestCase):
             self.assertEqual(program.variable, other.variable)
             profile = self.counted(f"mem:{program.variable:#x}/8:w", program, (other, "write 1000"), (program, "write 500"))
             self.assertEqual(sum(s.value for s in profile.stacks) + profile.quality["lost"], 500, profile.describe())
+
+    def test_a_debugger_has_the_last_one(self):
+        """As many captures as flamed permits: a debugger still sets a breakpoint. With that one set, flamed permits a capture less."""
+        with Program() as program, contextlib.ExitStack() as stack:
+            self.counted(f"mem:{program.variable:#x}/8:w", program, (program, "write 1")) # skips where there are no breakpoints
+
+            def captures() -> tuple[list[Capture], str]:
+                begun = []
+                try:
+                    while True:
+                        address = program.variable + len(begun) # captures of one address share a breakpoint
+                        begun.append(self.daemon.capture(pid=program.pid, event=f"mem:{address:#x}/1:w"))
+                        stack.callback(self.daemon.request, "DELETE", begun[-1].path)
+                except AssertionError as refusal:
+                    return begun, str(refusal)
+            begun, refusal = captures()
+            self.assertIn("leaves the last one to debuggers", refusal)
+            debugger = watch(program)
+            self.assertGreaterEqual(debugger, 0, os.strerror(-debugger) if debugger < 0 else "")
+            stack.callback(os.close, debugger)
+            self.assertEqual(watch(program), -errno.ENOSPC, "it was the last one")
+            for capture in begun:
+                capture.stop()
+            fewer, refusal = captures()
+            self.assertEqual(len(fewer), len(begun) - 1, refusal)
 
     def test_what_cannot_be_watched(self):
         with Program() as program:
