@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import http.client
+import itertools
 import os
 import re
 import signal
@@ -21,6 +22,8 @@ from test_store import on_mount
 
 FUNCTION = NAME % 0 # the function that spins
 HELD = re.compile("request_wait_answer|folio_wait|filemap_fault|rwsem_down|__access_remote") # where the kernel holds a request, and a reader of a page that another one requested
+LIES = "HTECR" # of a server: see native/fuse_file.c
+PEAK_KIB = 256 << 10 # of each process of flamed
 NO_RECORDER = ("--recorder-hz=0",) # the recorder would read the file before its server falls silent
 
 
@@ -149,6 +152,33 @@ class HangingFiles(unittest.TestCase):
             for name, (_, descriptors) in held(daemon).items():
                 # The broker holds the sockets of the new ones.
                 self.assertLessEqual(descriptors, before.get(name, (1, 30))[1] + 2 + len(hanging), f"{name}: {before.get(name)}")
+
+    def test_they_lie(self):
+        """Its server claims another size, ends each read at once, or changes the content between two reads, also slowly: captures end in
+        time, other processes have their names, and no process of flamed ends or grows."""
+        with Daemon(*NO_RECORDER) as daemon, running(self.source) as other:
+            self.assertGreaterEqual(named(daemon.profile(pid=other, seconds=1, hz=499)), 0.95)
+            before = daemon.processes()
+            for kind, slowly in itertools.product(LIES, (False, True)):
+                with self.subTest(kind=kind, slowly=slowly), fuse.File(self.source) as file, running(file.path) as pid:
+                    proc.wait_until(lambda of=pid: proc.cpu_seconds(of) > 0.02, 10, "its code was read")
+                    file.lie(kind)
+                    if slowly:
+                        file.slow_down()
+                    asked = time.monotonic()
+                    profile = daemon.profile(pid=pid, seconds=1, hz=499)
+                    took = time.monotonic() - asked
+                    text = f"{took:.1f} s; {profile.describe()}"
+                    print(f"{kind}{' slowly' if slowly else ''}: {took:.1f} s, named {named(profile):.2f}", end="; ")
+                    self.assertGreater(count(profile.stacks), 20, text)
+                    self.assertLess(took, 10, text)
+            profile = daemon.profile(pid=other, seconds=1, hz=499)
+            self.assertGreaterEqual(named(profile), 0.95, profile.describe())
+            now = daemon.processes()
+            for name in ("flamed", "flamed-broker", "flamed-namer"):
+                self.assertTrue(set(before[name]) <= set(now[name]), f"{name}: {before[name]} {now[name]}")
+            for name, cost in daemon.cost().items():
+                self.assertLess(cost["peak_kib"], PEAK_KIB, name)
 
     def test_the_end_waits_for_none(self):
         daemon = Daemon(*NO_RECORDER)

@@ -34,6 +34,10 @@ class File:
         """Makes each read wait for 30 ms from now on."""
         self.silence("w")
 
+    def lie(self, kind: str) -> None:
+        """Answers with lies of KIND (a capital letter, see fuse_file.c) from now on."""
+        self.silence("+" + kind)
+
     def wait_asked(self) -> str:
         """Waits for a request that gets no answer. Returns its kind."""
         return self.server.stdout.readline().strip()

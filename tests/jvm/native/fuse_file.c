@@ -4,8 +4,10 @@
  * /dev/fuse, whose server answers as it is told, as a container's own may. Says "mounted".
  * Then it reads letters, and leaves each kind of request named since the last "-" without an
  * answer: r read, o open, f what close(2) sends, a attributes, s what statfs(2) sends, l names. "-"
- * answers all of them. After "w" each read waits for 30 ms. Unmounts and ends with its standard
- * input. Usage: fuse_file FOLDER SOURCE
+ * answers all of them. After "w" each read waits for 30 ms. After a capital letter it lies: H the
+ * file is huge, T it is tiny, E each read is at its end, C each second read gets nonsense in place
+ * of the content, R it is a folder. "+" ends all lies. Unmounts and ends with its standard input.
+ * Usage: fuse_file FOLDER SOURCE
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,8 @@
 #define WITHHELD_MAX 256
 #define READ_MAX (128 * 1024)
 #define SLOW_US 30000
+#define HUGE_BYTES (1ULL << 42)
+#define TINY_BYTES 8192 /* headers and code */
 
 struct request {
     struct fuse_in_header h;
@@ -32,6 +36,8 @@ static int dev, source;
 static struct stat of;
 static char silent[16]; /* letters */
 static int slow;
+static char lie; /* 0: none */
+static unsigned lies;
 static struct request *withheld[WITHHELD_MAX];
 static int withheld_count;
 
@@ -55,6 +61,12 @@ static struct fuse_attr attributes(uint64_t inode)
 
     a.mode = inode == FILE_INODE ? S_IFREG | 0755 : S_IFDIR | 0755;
     a.size = inode == FILE_INODE ? (uint64_t)of.st_size : 0;
+    if (inode == FILE_INODE && lie == 'H')
+        a.size = HUGE_BYTES;
+    if (inode == FILE_INODE && lie == 'T')
+        a.size = TINY_BYTES;
+    if (inode == FILE_INODE && lie == 'R')
+        a.mode = S_IFDIR | 0755;
     return a;
 }
 
@@ -76,6 +88,16 @@ static void give(const struct request *q)
 
     memcpy(&in, q->body, sizeof(in));
     n = pread(source, bytes, in.size < READ_MAX ? in.size : READ_MAX, (off_t)in.offset);
+    if (lie == 'E')
+        n = 0;
+    if (lie == 'H') { /* zeros after the content */
+        memset(bytes + (n > 0 ? n : 0), 0, sizeof(bytes) - (size_t)(n > 0 ? n : 0));
+        n = in.size < READ_MAX ? in.size : READ_MAX;
+    }
+    if (lie == 'C' && lies++ % 2) {
+        for (ssize_t i = 0; i < n; i++)
+            bytes[i] = (char)(lies * 31 + (unsigned)i * 7);
+    }
     answer(q, n < 0 ? EIO : 0, bytes, n < 0 ? 0 : (size_t)n);
 }
 
@@ -108,7 +130,7 @@ static void serve(const struct request *q)
     /* What is mapped stays there; reads of a file that is opened while they get no answer all come
      * here. */
     struct fuse_open_out open_out = {
-        .fh = 1, .open_flags = FOPEN_KEEP_CACHE | (strchr(silent, 'r') ? FOPEN_DIRECT_IO : 0)
+        .fh = 1, .open_flags = FOPEN_KEEP_CACHE | (strchr(silent, 'r') || lie ? FOPEN_DIRECT_IO : 0)
     };
     struct fuse_statfs_out statfs_out = { .st = { .bsize = 4096, .namelen = 255 } };
 
@@ -182,6 +204,10 @@ static void obey(char c)
         }
     } else if (c == 'w') {
         slow = 1;
+    } else if (c == '+') {
+        lie = 0;
+    } else if (c >= 'A' && c <= 'Z') {
+        lie = c;
     } else if (c != '\n' && n + 1 < sizeof(silent)) {
         silent[n] = c;
         silent[n + 1] = '\0';
