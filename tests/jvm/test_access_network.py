@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers with the host's network: the owners of their connections, by the kernel's own facts."""
+"""Containers with the host's network, and pods beside them: the owners of their connections, by the kernel's own facts."""
 import ast
 import contextlib
 import http.client
@@ -22,6 +22,7 @@ from harness.daemon import Daemon
 from test_hanging_files import container_cgroup, running_in
 
 [ALICE] = proc.free_ids(1)
+NODE, POD = "10.99.0.1", "10.99.0.2" # addresses in networks that the test makes
 
 
 @contextlib.contextmanager
@@ -297,6 +298,55 @@ class SharedNetwork(unittest.TestCase):
             proc.wait_until(lambda: container.pid in [one["pid"] for one in caller.ask(url).json()["jvms"]], 20, "root sees it")
             self.assertEqual(caller.ask(url, uid=ALICE).json()["jvms"], [])
             self.assertEqual(caller.ask(f"{url}/{container.pid}", uid=ALICE).status, 404)
+
+
+class NeighbourPod(unittest.TestCase):
+    """A pod with a network of its own on flamed's node. Where kube-proxy has set route_localnet, it reaches the node's own 127.0.0.1."""
+
+    def setUp(self):
+        paths.need_root()
+        paths.need("ip", "nsenter", "unshare")
+        self.node, self.pod = self.network(), self.network()
+        subprocess.run(["ip", "link", "add", "eth0", "netns", self.node, "type", "veth", "peer", "name", "eth0", "netns", self.pod],
+                       check=True)
+        for pid, address in ((self.node, NODE), (self.pod, POD)):
+            self.inside(pid, "ip", "link", "set", "lo", "up")
+            self.inside(pid, "ip", "addr", "add", address + "/24", "dev", "eth0")
+            self.inside(pid, "ip", "link", "set", "eth0", "up")
+            self.inside(pid, "sh", "-c", "echo 1 | tee /proc/sys/net/ipv4/conf/all/route_localnet")
+        self.inside(self.pod, "ip", "addr", "del", "127.0.0.1/8", "dev", "lo")
+        self.inside(self.pod, "ip", "route", "add", "127.0.0.0/8", "via", NODE, "dev", "eth0", "src", POD)
+
+    def network(self) -> str:
+        """Makes a network. Returns the pid of a process in it."""
+        process = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo; exec sleep 600"], stdout=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        return str(process.pid)
+
+    @staticmethod
+    def inside(pid: str, *command: str) -> None:
+        subprocess.run(["nsenter", "-t", pid, "-n", *command], check=True, stdout=subprocess.DEVNULL)
+
+    def test_it_is_nobody(self):
+        """Its root and its users, whose numbers are those of the node's users, may ask for health only."""
+        daemon = Daemon("--recorder-hz=0", wrap=["nsenter", "-t", self.node, "-n", "--"], wait=False)
+        self.addCleanup(daemon.stop)
+
+        def ready() -> bool:
+            with contextlib.suppress(OSError):
+                return daemon.get("/readyz", unix=True).status == 200
+            return False
+        proc.wait_until(ready, 60, "flamed is ready")
+
+        def statuses(pid: str, uid: int) -> list[int]:
+            return [caller.ask(f"http://127.0.0.1:{daemon.port}{path}", uid=uid, wrap=("nsenter", "-t", pid, "-n")).status
+                    for path in ("/healthz", "/api/v1/jvms", "/metrics", "/profile?seconds=1", "/api/v1/captures")]
+        self.assertEqual(statuses(self.node, 0), [200] * 5, "root of the node")
+        for uid in (0, ALICE):
+            self.assertEqual(statuses(self.pod, uid), [200, 403, 403, 403, 403], uid)
+        self.assertIn(f'"address":"{POD}"', daemon.log())
 
 
 if __name__ == "__main__":
