@@ -36,7 +36,9 @@ struct recorded_past {
      * has the whole range or the history ends earlier; else a whole minute. UINT64_MAX: it is
      * empty. */
     uint64_t since_ns;
-    uint64_t kept_ns;       /* CLOCK_REALTIME: minutes that end later are not in the history yet */
+    /* CLOCK_REALTIME: minutes that end later are not in the history yet; 0: the history has nothing
+     * that the recorder lacks. */
+    uint64_t kept_ns;
     uint64_t minute_ns;     /* earlier minutes are read from the history; 0: none */
     bool whole;             /* also take late samples, of times before from_ns */
     struct profile **parts; /* owned references; NULL: none */

@@ -95,8 +95,10 @@ static bool is_asked(const char *events, const char *name)
     return events_listed(span_of(events ? events : events_default()->name), name);
 }
 
-/* Sets where the recorder's part begins. The last minute of the history ends at @a->kept_ns. */
-static void take_over(struct recorded_past *a)
+/* Sets where the recorder's part begins. The last minute of the history ends at @a->kept_ns, and
+ * its first one begins at @first_ns. A recorder that still has all of it is used alone: it knows
+ * the time of each sample. */
+static void take_over(struct recorded_past *a, uint64_t first_ns)
 {
     uint64_t oldest_ns = a->oldest_ns + past_realtime_offset_ns();
     uint64_t minute_ns = oldest_ns + HISTORY_MINUTE_NS - 1;
@@ -105,7 +107,9 @@ static void take_over(struct recorded_past *a)
     a->since_ns = oldest_ns;
     if (a->asked_ns >= oldest_ns)
         return;
-    if (a->kept_ns >= minute_ns && minute_ns <= clock_realtime_ns()) /* not if set back */
+    if (first_ns + NSEC_PER_SEC >= oldest_ns)
+        a->kept_ns = 0;
+    else if (a->kept_ns >= minute_ns && minute_ns <= clock_realtime_ns()) /* not if set back */
         a->since_ns = a->minute_ns = minute_ns;
     a->whole = true;
     a->from_ns = past_to_monotonic(a->since_ns);
@@ -149,7 +153,7 @@ static int call_recorder(struct api *api, void *arg)
     a->keep_ns = stats.keep_ns;
     a->full = stats.short_ns && clock_monotonic_ns() - stats.short_ns < stats.keep_ns;
     if (a->oldest_ns)
-        take_over(a);
+        take_over(a, kept.first_ns);
     r = recorder_parts(rec,
                        (struct flight_range){ a->whole ? 0 : a->from_ns, a->to_ns, a->minute_ns },
                        &a->parts, &a->count);

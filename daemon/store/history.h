@@ -212,6 +212,7 @@ struct history_stats {
     uint64_t images_dropped;                  /* JVMs beyond HISTORY_IMAGES_KEPT */
     uint64_t names_bytes;                     /* memory of dictionaries, bytes */
     uint64_t names_left_out;                  /* strings written as "" for lack of room */
+    uint64_t first_ns; /* begin of the oldest minute kept, as it was recorded; 0: none */
     uint64_t newest_ns;
 };
 /* Returns counters and sizes at the time of the last write. Never waits for the disk. */

@@ -300,6 +300,7 @@ int history_roll(struct history *h, uint64_t now_ns, struct error *err)
     dictionaries_forget_unused(s);
     h->stats.newest_ns =
         store_number(s, "SELECT end_ns FROM minutes ORDER BY start_ns DESC LIMIT 1");
+    h->stats.first_ns = store_number(s, "SELECT min(start_ns) FROM minutes");
     r = s->writable ? roll_up(h, now_ns ? now_ns : h->stats.newest_ns, err) : 0;
     if (r == 0 && s->writable)
         r = retain(h, now_ns, err);
