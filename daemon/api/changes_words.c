@@ -21,6 +21,11 @@ static const char *whole_of(enum change_kind kind)
                                        : "CPU time";
 }
 
+double changes_minutes(const struct change_steps *s, size_t steps)
+{
+    return (double)s->step_ns / (double)NSEC_PER_SEC / CHANGES_MINUTE_S * (double)steps;
+}
+
 /* Returns the mean length of a pause on a side, in ms. */
 static double pause_ms(const struct change_set *s, size_t side)
 {
@@ -30,21 +35,21 @@ static double pause_ms(const struct change_set *s, size_t side)
     return count > 0 ? percent / 100 * CHANGES_MINUTE_S * 1e3 / count : 0;
 }
 
-static void write_pauses(const struct change_set *s, const struct change *ch,
-                         char text[CHANGES_SENTENCE_BYTES])
+static void write_pauses(const struct change_set *s, const struct change *ch, struct buf *out)
 {
     bool is_time = ch->of->kind == CHANGE_PAUSE_TIME;
 
-    snprintf(text, CHANGES_SENTENCE_BYTES,
-             "Pauses for garbage collection %s %.1f %s %s than before (%.1f to %.1f): %.1f %s, "
-             "now %.1f %s; %.1f a minute of %.1f ms, now %.1f of %.1f ms",
-             is_time ? "take" : "are", fabs(ch->difference), is_time ? "% of the time" : "a minute",
-             ch->difference > 0 ? "more"
-             : is_time          ? "less"
-                                : "fewer",
-             ch->low, ch->high, ch->before, is_time ? "%" : "a minute", ch->after,
-             is_time ? "%" : "a minute", change_set_mean(s, CHANGE_PAUSE_COUNT, 0), pause_ms(s, 0),
-             change_set_mean(s, CHANGE_PAUSE_COUNT, 1), pause_ms(s, 1));
+    buf_printf(out,
+               "Pauses for garbage collection %s %.1f %s %s than before (%.1f to %.1f): %.1f %s, "
+               "now %.1f %s; %.1f a minute of %.1f ms, now %.1f of %.1f ms",
+               is_time ? "take" : "are", fabs(ch->difference),
+               is_time ? "% of the time" : "a minute",
+               ch->difference > 0 ? "more"
+               : is_time          ? "less"
+                                  : "fewer",
+               ch->low, ch->high, ch->before, is_time ? "%" : "a minute", ch->after,
+               is_time ? "%" : "a minute", change_set_mean(s, CHANGE_PAUSE_COUNT, 0),
+               pause_ms(s, 0), change_set_mean(s, CHANGE_PAUSE_COUNT, 1), pause_ms(s, 1));
 }
 
 /* Writes the subject of the sentence: what takes more or less. */
@@ -65,22 +70,21 @@ static void write_subject(const struct change *ch, struct buf *out)
 void changes_sentence(const struct change_set *s, const struct change *ch,
                       char text[CHANGES_SENTENCE_BYTES])
 {
-    _cleanup_buf_ struct buf name = BUF_UPTO(CHANGES_SENTENCE_BYTES);
+    _cleanup_buf_ struct buf out = BUF_UPTO(CHANGES_SENTENCE_BYTES - 1);
 
     if (change_is_pause(ch->of->kind)) {
-        write_pauses(s, ch, text);
-        return;
+        write_pauses(s, ch, &out);
+    } else {
+        write_subject(ch, &out);
+        buf_printf(&out,
+                   "%s takes %.1f %% %s of the %s of before (%.1f to %.1f): %.1f %%, now %.1f %%",
+                   out.n ? "" : "?", fabs(ch->difference), ch->difference > 0 ? "more" : "less",
+                   whole_of(ch->of->kind), ch->low, ch->high, ch->before, ch->after);
     }
-    write_subject(ch, &name);
-    snprintf(text, CHANGES_SENTENCE_BYTES,
-             "%s takes %.1f %% %s of the %s of before (%.1f to %.1f): %.1f %%, now %.1f %%",
-             name.n ? name.p : "?", fabs(ch->difference), ch->difference > 0 ? "more" : "less",
-             whole_of(ch->of->kind), ch->low, ch->high, ch->before, ch->after);
-}
-
-double changes_minutes(const struct change_steps *s, size_t steps)
-{
-    return (double)s->step_ns / (double)NSEC_PER_SEC / CHANGES_MINUTE_S * (double)steps;
+    if (s->cover == CHANGE_COVER_FEW)
+        buf_printf(&out, "; only %.1f minutes before are known",
+                   changes_minutes(&s->steps, s->steps.a));
+    snprintf(text, CHANGES_SENTENCE_BYTES, "%.*s", (int)out.n, out.n ? out.p : "");
 }
 
 /* Adds a sentence if samples do not cover all of the requested times. */
@@ -96,7 +100,10 @@ static void add_cover(const struct comparing *c, json_t *list)
     snprintf(text, sizeof(text),
              "Samples cover %.1f of the %.1f minutes before, and %.1f of the %.1f after%s%s%s", a,
              c->asked[0], b, c->asked[1],
-             MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to tell" : "",
+             c->set.cover == CHANGE_COVER_NONE  ? ": too few to tell"
+             : c->set.cover == CHANGE_COVER_FEW ? ": how much the service varies by itself is "
+                                                  "taken from the time after"
+                                                : "",
              oldest[0] ? "; single minutes are kept since " : "", oldest);
     json_array_append_new(list, json_string(text));
 }
@@ -150,8 +157,7 @@ static void add_left_out(const struct comparing *c, json_t *list)
 bool changes_enough(const struct comparing *c)
 {
     return MIN(c->set.samples[0], c->set.samples[1]) >= CHANGES_FEW_SAMPLES &&
-           change_set_expected(&c->set) >= CHANGES_FEW_SAMPLES &&
-           MIN(c->set.steps.a, c->set.steps.b) >= CHANGES_STEPS_MIN;
+           change_set_expected(&c->set) >= CHANGES_FEW_SAMPLES && c->set.cover != CHANGE_COVER_NONE;
 }
 
 json_t *changes_sentences(const struct comparing *c, const struct change *changes, size_t n)

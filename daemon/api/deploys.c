@@ -203,6 +203,7 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
 {
     const char *kind = json_text(change, "kind"), *name = json_text(change, "name");
     const json_t *why = json_array_get(json_object_get(answer, "sentences"), 0);
+    double minutes = number_of(json_object_get(answer, "minutes"), "a");
 
     buf_printf(text, "since %s: ", d->version[0] ? d->version : "the restart");
     if (change)
@@ -219,6 +220,9 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
     else
         /* text_clean() cuts only between characters */
         text_clean(span_of(name), TEXT_UTF8, NAME_SHOWN, text);
+    if (change && minutes < CHANGES_STEPS_MIN)
+        buf_printf(text, "; only %.0f minute%s before %s known", minutes, minutes < 2 ? "" : "s",
+                   minutes < 2 ? "is" : "are");
 }
 
 /* Compares the minutes after @d with the hour before the minute of @d, and writes the difference as

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "profile/category.h"
+#include "profile/mean_test.h"
 
 #include <math.h>
 
@@ -48,7 +49,7 @@ void change_set_pass(struct change_set *s, size_t step, uint64_t ns)
 int change_set_init(struct change_set *s, const struct change_steps *m)
 {
     *s = (struct change_set){ .steps = *m };
-    if (MIN(m->a, m->b) < RANK_MINUTES_MIN || MAX(m->a, m->b) > RANK_MINUTES_MAX)
+    if (!m->a || m->b < RANK_MINUTES_MIN || MAX(m->a, m->b) > RANK_MINUTES_MAX)
         return -EINVAL;
     for (size_t i = 0; i < CHANGE_KINDS; i++) {
         s->whole[i] = calloc(m->a + m->b, sizeof(double));
@@ -251,7 +252,8 @@ static bool is_by_cpu(enum change_kind kind)
     return change_is_pause(kind) || kind == CHANGE_ALLOCATION;
 }
 
-/* Scales values to the percentage of the total in the steps of side a, at equal work. */
+/* Scales values to the percentage of the total in the steps of side a, at equal work. The value of
+ * a sample is scaled, too. */
 static int normalize(struct change_set *s, enum change_kind kind)
 {
     size_t steps = s->steps.a + s->steps.b;
@@ -261,6 +263,7 @@ static int normalize(struct change_set *s, enum change_kind kind)
 
     for (size_t m = 0; r == 0 && m < s->steps.a; m++)
         before += work[m] > 0 ? s->whole[kind][m] / work[m] / (double)s->steps.a : 0;
+    s->drawn[kind].value = before > 0 ? s->drawn[kind].value / before * PERCENT : 0;
     for (size_t i = 0; r == 0 && i < s->count; i++) {
         if (s->series[i].kind != kind)
             continue;
@@ -322,15 +325,27 @@ static size_t gather(struct change_set *s, struct change *ret)
     return n - s->untested;
 }
 
-/* Runs the rank test on the series of gather(). 0 or -errno. */
+/* Compares both sides of @of by the test that the steps suffice for. */
+static int test_one(const struct change_set *s, const struct change_series *of,
+                    struct rank_result *ret)
+{
+    const double *a = of->by_step, *b = a + s->steps.a;
+    double count = s->drawn[of->kind].count,
+           grain = count > 0 ? s->drawn[of->kind].value / count : 0;
+
+    return s->cover == CHANGE_COVER_FEW ? mean_test(a, s->steps.a, b, s->steps.b, grain, ret)
+                                        : rank_test(a, s->steps.a, b, s->steps.b, ret);
+}
+
+/* Tests the series of gather(). 0 or -errno. */
 static int test_all(struct change_set *s, struct change *ret, double *p, size_t *ret_count)
 {
-    size_t na = s->steps.a, nb = s->steps.b, n = gather(s, ret);
+    size_t n = gather(s, ret);
     struct rank_result one;
     int r;
 
     for (size_t i = 0; i < n; i++) {
-        r = rank_test(ret[i].of->by_step, na, ret[i].of->by_step + na, nb, &one);
+        r = test_one(s, ret[i].of, &one);
         if (r < 0)
             return r;
         p[i] = one.p;
@@ -342,26 +357,29 @@ static int test_all(struct change_set *s, struct change *ret, double *p, size_t 
     return rank_adjust(p, n);
 }
 
-/* Returns how much @c drifts even without a release. Cuts side a into parts as long as b, and takes
- * the largest difference between the mean of a part and that of all of a. Scales the result,
- * because a steady drift reaches farther until b. */
-static double drift_of(const struct change *c, size_t na, size_t nb)
+/* Returns how much the @n values @v of one side drift even without a release. Cuts the side into
+ * parts as long as the other one, and takes the largest difference between the mean of a part and
+ * that of the side. Scales the result, because a steady drift reaches farther in both. */
+static double drift_of(const double *v, size_t n, size_t other)
 {
-    size_t length = MAX(MIN(nb, na / 2), (size_t)1);
-    double most = 0;
+    size_t length = MAX(MIN(other, n / 2), (size_t)1);
+    double most = 0, all = mean(v, n);
 
-    for (size_t at = na % length; at + length <= na; at += length)
-        most = fmax(most, fabs(mean(c->of->by_step + at, length) - c->before));
-    return most * (double)(na + nb) / (double)(na - length);
+    for (size_t at = n % length; at + length <= n; at += length)
+        most = fmax(most, fabs(mean(v + at, length) - all));
+    return most * (double)(n + other) / (double)(n - length);
 }
 
-static bool is_significant(const struct change *c, const struct change_steps *m)
+static bool is_significant(const struct change *c, const struct change_set *s)
 {
+    size_t na = s->steps.a, nb = s->steps.b;
+    bool few = s->cover == CHANGE_COVER_FEW;
+    double drift = few ? drift_of(c->of->by_step + na, nb, na) : drift_of(c->of->by_step, na, nb);
     double part = is_by_cpu(c->of->kind) ? CHANGES_PART_PAUSES : CHANGES_PART,
            least = fmax(least_of(c->of->kind), part * c->before);
 
-    return c->q <= (m->a < CHANGES_LONG ? CHANGES_Q : CHANGES_Q_LONG) &&
-           near_end(c) >= fmax(least, drift_of(c, m->a, m->b));
+    return c->q <= (na >= CHANGES_LONG ? CHANGES_Q_LONG : CHANGES_Q) &&
+           near_end(c) >= fmax(least, drift);
 }
 
 int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
@@ -371,9 +389,10 @@ int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
     size_t tested = 0, n = 0;
     int r = all && p ? 0 : -ENOMEM;
 
+    s->cover = change_set_cover(s);
     drop_uncovered(s);
     change_set_fill_skipped(s);
-    if (r == 0 && MIN(s->steps.a, s->steps.b) < CHANGES_STEPS_MIN) {
+    if (r == 0 && s->cover == CHANGE_COVER_NONE) {
         *ret = TAKE_PTR(all);
         *ret_count = 0;
         return 0;
@@ -387,7 +406,7 @@ int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
         return r;
     for (size_t i = 0; i < tested; i++) {
         all[i].q = p[i];
-        if (is_significant(&all[i], &s->steps))
+        if (is_significant(&all[i], s))
             all[n++] = all[i];
     }
     qsort(all, n, sizeof(*all), by_rank);

@@ -15,7 +15,8 @@
 #define CHANGES_OPERATIONS_MAX 500
 #define CHANGES_ALLOCATIONS_MAX 1000
 #define CHANGES_TESTS_MAX 1000 /* the largest functions are tested; others are counted */
-/* with fewer steps per side, no change among a hundred series can be significant */
+/* With fewer steps per side, no change among a hundred series can be significant by ranks. If side
+ * a alone has fewer, its mean is compared (mean_test.h). */
 #define CHANGES_STEPS_MIN 9
 #define CHANGES_EFFECT 0.2    /* percent; smaller changes are dropped */
 #define CHANGES_PART 0.05     /* share of the value before; smaller changes count as drift */
@@ -74,6 +75,13 @@ struct change_series {
     double *by_step; /* owned, [a + b] */
 };
 
+/* Which test the steps with CPU time suffice for. */
+enum change_cover {
+    CHANGE_COVER_NONE,
+    CHANGE_COVER_FEW, /* side a has few steps, one after the other: their mean is compared */
+    CHANGE_COVER_RANKS,
+};
+
 struct change_set {
     struct change_steps steps;
     struct change_series *series; /* owned */
@@ -87,9 +95,13 @@ struct change_set {
     uint32_t *by_name[CHANGE_KINDS];    /* owned: index of a series + 1, by id of its name */
     double *whole[CHANGE_KINDS]; /* owned, [a + b]: total of a kind: samples of CPU time, time of
                                   * busy threads or, for pauses, elapsed time */
-    uint64_t samples[2];         /* samples added as CHANGE_FUNCTION, of a and b */
-    bool *skipped;               /* owned, [a + b]: steps with allocations that are known only in
-                                  * part */
+    struct {
+        double value, count;
+    } drawn[CHANGE_KINDS];   /* sum of all samples of a kind, or pauses; and their number */
+    uint64_t samples[2];     /* samples added as CHANGE_FUNCTION, of a and b */
+    enum change_cover cover; /* set by changes_find() */
+    bool *skipped;           /* owned, [a + b]: steps with allocations that are known only in
+                              * part */
 };
 
 /* A significant change. Values are percent of the CPU time in a, or of the time of busy threads in
@@ -103,8 +115,8 @@ struct change {
 int change_set_init(struct change_set *s, const struct change_steps *steps);
 void change_set_deinit(struct change_set *s);
 #define CHANGE_ALL_OBJECTS "all objects" /* name of the series with all allocation */
-/* Returns whether both sides have enough steps with CPU time. */
-bool change_set_covered(const struct change_set *s);
+/* Returns the test that the steps with CPU time suffice for. */
+enum change_cover change_set_cover(const struct change_set *s);
 /* Returns the samples of CPU time that b would have at the rate of a; steps without CPU time do not
  * count. What depends on it is not chosen by b itself: a service with few samples would else be
  * compared only where b is unusual. */
@@ -128,7 +140,8 @@ bool change_steps_narrow(const struct change_set *s, struct change_steps *ret);
 typedef int (*change_take_fn)(void *cookie, const struct change_steps *steps);
 /* Narrows the steps of @s until both sides have enough of them, a few times at most. The time that
  * steps show to have samples may begin and end with nearly a step without any. If narrowing does
- * not suffice, the first steps are taken again. 0 or the result of @take. */
+ * not suffice, the first steps are taken again, or else those of the history, which has only whole
+ * minutes, if these suffice. 0 or the result of @take. */
 int change_steps_fit(struct change_set *s, change_take_fn take, void *cookie);
 /* Finds or adds the series with @name. Returns its index; -ENOSPC (counted); -ENOMEM. */
 ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct span name);
@@ -158,8 +171,8 @@ double change_newness(const struct change *c);
 /* Finds the significant changes: *ret is an array that the caller frees. Changes are ordered by the
  * near end of the interval times the newness (up to CHANGES_NEW_MAX), the largest first. They point
  * into @s. The values of @s become percent. Steps without CPU time are dropped from @s first, on
- * both sides and for all kinds. If a side then has fewer than CHANGES_STEPS_MIN steps, *ret_count
- * is 0. Returns 0 or -ENOMEM. */
+ * both sides and for all kinds. If they suffice for no test (s->cover), *ret_count is 0. Returns 0
+ * or -ENOMEM. */
 int changes_find(struct change_set *s, struct change **ret, size_t *ret_count);
 /* Sorts changes by the absolute difference, the greatest first. */
 void changes_sort(struct change *changes, size_t count);

@@ -189,6 +189,8 @@ static void add_sample(struct adding *a, size_t sample, size_t step)
     if ((a->kind == CHANGE_WAIT && (row->idle || row->state != STATE_BLOCKED)) ||
         (!valued && is_interrupt(a, row)))
         return;
+    a->set->drawn[a->kind].value += weight;
+    a->set->drawn[a->kind].count += s->count;
     if (a->kind == CHANGE_WAIT)
         add_busy(a, step, weight);
     else if (a->kind != CHANGE_LOCK)
@@ -249,6 +251,10 @@ int change_set_add_pauses(struct change_set *s, const struct change_pauses *p)
         return 0;
     s->series[time].by_step[step] += (double)p->ns;
     s->series[number].by_step[step] += (double)p->count;
+    s->drawn[CHANGE_PAUSE_TIME].value += (double)p->ns;
+    s->drawn[CHANGE_PAUSE_TIME].count += (double)p->count;
+    s->drawn[CHANGE_PAUSE_COUNT].value += (double)p->count;
+    s->drawn[CHANGE_PAUSE_COUNT].count += (double)p->count;
     change_set_pass(s, step, p->length_ns);
     return 0;
 }

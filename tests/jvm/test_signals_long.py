@@ -161,7 +161,6 @@ class Twelve(Signals):
         """A release with regular expressions that backtrack."""
         # It has to reach back to the old release, on a node with many threads, too.
         self.daemon = self.stack.enter_context(Daemon("--recorder-hz", "99", "--recorder-max-bytes", "512M", "--recorder-seconds", "1800"))
-        time.sleep(60) # it has whole minutes from now on; else the first one of the service is the history's, and no shorter part is known
         for place, start in zip(PLACES, (self.start, self.contain)):
             with self.subTest(place=place):
                 # A release takes the name of the container before it.
@@ -198,6 +197,31 @@ class Twelve(Signals):
         later = 2 * (began - begun) + 20 # then the release is older than what was recorded before it
         time.sleep(max(began + later - time.monotonic(), 0))
         self.assertTrue(found(), answer)
+
+    def test_young(self):
+        """flamed begins three minutes before a release. When its recorder does not reach back that far any more, the few minutes of the
+        history are compared, and the answer says so."""
+        self.daemon = self.stack.enter_context(Daemon("--recorder-hz", "99", "--recorder-seconds", "60"))
+
+        def run(release: str, *options: str):
+            return self.start("rules", f"-Dotel.resource.attributes=service.version={release}", "-Drest=9", *options, service="young")
+        old = run("2.4.0")
+        time.sleep(200)
+        old.stop()
+        run("2.4.1", "-Dtenant=true")
+        answer: dict = {}
+
+        def found() -> list[str]:
+            answer.update(self.daemon.get("/api/v1/changes", service="young").json())
+            return [one for one in answer["sentences"] if "known" in one and "matchTenant" in one]
+        try:
+            sentence = proc.wait_until(found, 600, "a change is found", 5)[0]
+        except TimeoutError:
+            self.fail(f"no change is found: {answer}")
+        print(f"\n{sentence}")
+        self.assertRegex(sentence, r"^Sick\$Rules\.matchTenant takes .*; only [234]\.0 minutes before are known$")
+        self.assertTrue(any("varies by itself is taken from the time after" in one for one in answer["sentences"]), answer)
+        self.assertLess(answer["minutes"]["a"], 5)
 
     def test_pauses(self):
         """A release that throws away more: the first of what changed are its pauses, with their number and length."""

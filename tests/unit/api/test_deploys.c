@@ -21,7 +21,9 @@ static struct api api;
 static struct engine_opts opts;
 static struct captures captures;
 
-static unsigned grown; /* further samples of "work" in the later release */
+static int known = BEFORE; /* minutes of the release before in which flamed ran */
+static unsigned busy = 1;  /* factor of all samples */
+static unsigned grown;     /* further samples of "work" in the later release */
 static bool early_waits = true;
 static bool impostor;      /* a JVM in a container claims to be the later release */
 static const char *longer; /* waits of the later release are longer, and of this event */
@@ -82,14 +84,16 @@ static void put(int minute, const char *version, unsigned more)
     int32_t pid = minute < BEFORE ? 42 : 43;
     unsigned work = 40 + (unsigned)minute % 7 + (minute < BEFORE ? 0 : grown);
     bool claimed = impostor && minute >= BEFORE;
-    struct made_jvm jvms[4] = { { pid, 1000, "shop", "work", work, NULL },
-                                { pid, 1000, "shop", "rest", 60 + (unsigned)minute % 5, NULL } };
+    struct made_jvm jvms[4] = { { pid, 1000, "shop", "work", busy * work, NULL },
+                                { pid, 1000, "shop", "rest", busy * (60 + (unsigned)minute % 5),
+                                  NULL } };
     struct history_image images[] = { made_image(pid, "shop"), made_image(44, "shop") };
     struct profile *slice;
     size_t count = 2;
 
     if (more)
-        jvms[count++] = (struct made_jvm){ pid, 1000, "shop", "matchTenantRule", more, NULL };
+        jvms[count++] =
+            (struct made_jvm){ pid, 1000, "shop", "matchTenantRule", busy * more, NULL };
     if (claimed)
         jvms[count++] = (struct made_jvm){ 44, 1000, "shop", "claim", 900, NULL };
     slice = make_slice(MINUTE(minute), jvms, count);
@@ -117,7 +121,7 @@ static void make_for(unsigned more, int after)
 {
     history = open_history(1 << 30, 864000);
     api = (struct api){ .engine = { .history = history, .opts = &opts, .captures = &captures } };
-    for (int i = 0; i < BEFORE; i++)
+    for (int i = BEFORE - known; i < BEFORE; i++)
         put(i, "2.4.0", 0);
     for (int i = BEFORE; i < BEFORE + after; i++)
         put(i, "2.4.1", more ? more + (unsigned)i % 3 : 0);
@@ -192,6 +196,31 @@ START_TEST(tells_what_a_release_changed)
     ck_assert_ptr_nonnull(strstr(
         out.p,
         "flamed_regression{service=\"shop\",namespace=\"\",container=\"\",version=\"2.4.1\"} 1"));
+    history_close(history);
+}
+END_TEST
+
+/* flamed began a few minutes before the release: its mark has a figure, and says so. */
+START_TEST(tells_with_few_minutes_before)
+{
+    static const int MINUTES[] = { 1, 3, 8 };
+    _cleanup_buf_ struct buf out = BUF_UPTO(1 << 16);
+    char text[64];
+    struct seen s;
+
+    known = MINUTES[_i];
+    busy = 9;
+    make(40);
+    busy = 1;
+    known = BEFORE;
+    s = look(DUE, &VIEWER_WHOLE, &out);
+    ck_assert_int_eq(s.changes, 1);
+    snprintf(text, sizeof(text), "a.b.Main.matchTenantRule; only %d minute%s before %s known",
+             MINUTES[_i], _i ? "s" : "", _i ? "are" : "is");
+    ck_assert_msg(strncmp(s.text, "since 2.4.1: +", 14) == 0 && strstr(s.text, text), "%s", s.text);
+    ck_assert_double_gt(s.value, 20);
+    ck_assert_double_lt(s.value, 50);
+    ck_assert_ptr_nonnull(strstr(out.p, "version=\"2.4.1\"} "));
     history_close(history);
 }
 END_TEST
@@ -541,6 +570,7 @@ int main(void)
     TCase *tc = tcase_create("deploys");
 
     tcase_add_test(tc, tells_what_a_release_changed);
+    tcase_add_loop_test(tc, tells_with_few_minutes_before, 0, 3);
     tcase_add_test(tc, another_container_counts_for_nothing);
     tcase_add_test(tc, names_the_function_that_grew_most);
     tcase_add_test(tc, waits_of_one_side_are_not_compared);

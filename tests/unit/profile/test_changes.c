@@ -155,6 +155,16 @@ START_TEST(weeks_without_change)
 }
 END_TEST
 
+/* Leaves the last @minutes of a. */
+static void keep_last(struct change_set *s, size_t minutes)
+{
+    for (size_t m = 0; m + minutes < A; m++) {
+        s->whole[CHANGE_FUNCTION][m] = 0;
+        for (size_t i = 0; i < s->count; i++)
+            s->series[i].by_step[m] = 0;
+    }
+}
+
 /* Samples cover half of a's minutes. @covered: minutes of a with samples. */
 static size_t find_partly(size_t covered, double *ret_before, struct change_set *s)
 {
@@ -162,11 +172,7 @@ static size_t find_partly(size_t covered, double *ret_before, struct change_set 
     size_t n = 0;
 
     make(s, 3, 0.2, 0.02);
-    for (size_t m = 0; m + covered < A; m++) {
-        s->whole[CHANGE_FUNCTION][m] = 0;
-        for (size_t i = 0; i < s->count; i++)
-            s->series[i].by_step[m] = 0;
-    }
+    keep_last(s, covered);
     ck_assert_int_eq(changes_find(s, &found, &n), 0);
     *ret_before = n ? found[0].before : 0;
     free(found);
@@ -186,12 +192,47 @@ START_TEST(minutes_without_samples_do_not_count)
     ck_assert_uint_eq(s.steps.b, B);
     ck_assert_double_eq_tol(part, whole, whole * 0.2);
     change_set_deinit(&s);
-    ck_assert_uint_eq(find_partly(CHANGES_STEPS_MIN - 1, &part, &s), 0);
-    ck_assert_uint_eq(s.steps.a, CHANGES_STEPS_MIN - 1);
-    change_set_deinit(&s);
+    /* Few minutes are compared by their mean. */
+    for (size_t few = CHANGES_STEPS_MIN - 1; few > 0; few--) {
+        ck_assert_uint_ge(find_partly(few, &part, &s), 1);
+        ck_assert_uint_eq(s.steps.a, few);
+        ck_assert_int_eq(s.cover, CHANGE_COVER_FEW);
+        ck_assert_double_eq_tol(part, whole, whole * 0.5);
+        change_set_deinit(&s);
+    }
     ck_assert_uint_eq(find_partly(0, &part, &s), 0);
     ck_assert_uint_eq(s.steps.a, 0);
     change_set_deinit(&s);
+}
+END_TEST
+
+/* A release soon after flamed began: a change of 6 % ranks first with two minutes before it. In
+ * two weeks of hourly comparisons without a change, as few are claimed as with ten minutes. */
+START_TEST(ranks_the_change_first_with_few_minutes)
+{
+    size_t first = 0, claimed = 0;
+
+    for (int i = 0; i < 10 + 2 * WEEK_HOURS; i++) {
+        bool made = i < 10;
+        struct change *found = NULL;
+        struct change_set s;
+        size_t n = 0;
+
+        make(&s, made ? 17 : -1, made ? 0.06 : 0, 0.03);
+        keep_last(&s, made ? 2 : 1 + (size_t)i % 8);
+        ck_assert_int_eq(changes_find(&s, &found, &n), 0);
+        ck_assert_int_eq(s.cover, CHANGE_COVER_FEW);
+        if (made && n && strcmp(found[0].of->name, "f17") == 0) {
+            first++;
+            ck_assert_double_eq_tol(found[0].difference, 6, 2.4);
+            ck_assert(found[0].low < found[0].difference && found[0].difference < found[0].high);
+        }
+        claimed += made ? 0 : n;
+        free(found);
+        change_set_deinit(&s);
+    }
+    ck_assert_uint_ge(first, 9);
+    ck_assert_uint_le(claimed, 2);
 }
 END_TEST
 
@@ -208,5 +249,6 @@ int main(void)
     tcase_add_test(tc, allocation_that_is_recorded_in_part_is_known);
     tcase_add_test(tc, weeks_without_change);
     tcase_add_test(tc, minutes_without_samples_do_not_count);
+    tcase_add_test(tc, ranks_the_change_first_with_few_minutes);
     return suite_run_case("changes", tc);
 }

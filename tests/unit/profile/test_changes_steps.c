@@ -49,7 +49,7 @@ static bool narrows(size_t from, size_t to, struct change_steps *ret)
     for (size_t i = from; i < to; i++)
         s.whole[CHANGE_FUNCTION][i] = 1;
     is_finer = change_steps_narrow(&s, ret);
-    is_covered = change_set_covered(&s);
+    is_covered = change_set_cover(&s) == CHANGE_COVER_RANKS;
     ck_assert(!(is_finer && is_covered));
     change_set_deinit(&s);
     return is_finer;
@@ -110,7 +110,8 @@ START_TEST(a_minute_suffices_at_any_time)
         ck_assert_int_eq(change_set_init(&l.s, &m), 0);
         take(&l, &m);
         ck_assert_int_eq(change_steps_fit(&l.s, take, &l), 0);
-        ck_assert_msg(change_set_covered(&l.s), "%u s after", (unsigned)since_s);
+        ck_assert_msg(change_set_cover(&l.s) == CHANGE_COVER_RANKS, "%u s after",
+                      (unsigned)since_s);
         ck_assert_uint_le(l.taken, 4);
         change_set_deinit(&l.s);
     }
@@ -128,8 +129,81 @@ START_TEST(too_short_a_time_keeps_its_steps)
     ck_assert_int_eq(change_set_init(&l.s, &m), 0);
     take(&l, &m);
     ck_assert_int_eq(change_steps_fit(&l.s, take, &l), 0);
-    ck_assert(!change_set_covered(&l.s));
+    ck_assert(change_set_cover(&l.s) != CHANGE_COVER_RANKS);
     ck_assert_uint_eq(l.s.steps.step_ns, m.step_ns);
+    change_set_deinit(&l.s);
+}
+END_TEST
+
+/* Gives CPU time to the steps of @covered: 'x' has some, '|' is where b begins. */
+static enum change_cover cover_of(const char *covered)
+{
+    const char *b = strchr(covered, '|') + 1;
+    struct change_steps m = {
+        .b_ns = 60 * MINUTE_NS, .step_ns = MINUTE_NS, .a = (size_t)(b - covered - 1), .b = strlen(b)
+    };
+    struct change_set s;
+    enum change_cover cover;
+
+    ck_assert_int_eq(change_set_init(&s, &m), 0);
+    for (size_t i = 0; i < m.a + m.b; i++)
+        s.whole[CHANGE_FUNCTION][i] = covered[i + (i >= m.a)] == 'x';
+    cover = change_set_cover(&s);
+    change_set_deinit(&s);
+    return cover;
+}
+
+/* A few minutes just before a release suffice for a mean, unless the service worked only now and
+ * then. After the release there have to be more. */
+START_TEST(few_minutes_before)
+{
+    ck_assert_int_eq(cover_of("xxxxxxxxx|xxxxxxxxx"), CHANGE_COVER_RANKS);
+    ck_assert_int_eq(cover_of("x.x.x.x.x.x.x.x.x|xxxxxxxxx"), CHANGE_COVER_RANKS);
+    ck_assert_int_eq(cover_of(".......xxxxxxxx|xxxxxxxxx"), CHANGE_COVER_FEW);
+    ck_assert_int_eq(cover_of("...........xxx|xxx.xxxx"), CHANGE_COVER_FEW);
+    ck_assert_int_eq(cover_of("..........x|xxxxxxxxx"), CHANGE_COVER_FEW);
+    ck_assert_int_eq(cover_of("..........x|xxxxxxxx"), CHANGE_COVER_NONE);
+    ck_assert_int_eq(cover_of("......xx.x|xxxxxxxxx"), CHANGE_COVER_NONE);
+    ck_assert_int_eq(cover_of("xxxxxxxx|xxxx."), CHANGE_COVER_NONE);
+    ck_assert_int_eq(cover_of("......|xxxxxxxxxx"), CHANGE_COVER_NONE);
+}
+END_TEST
+
+/* The history has samples at the begin of each minute only, before some @since_ns. */
+static int take_kept(void *cookie, const struct change_steps *steps)
+{
+    struct lived *l = cookie;
+    uint64_t length_ns = NSEC_PER_SEC;
+
+    l->taken++;
+    change_set_deinit(&l->s);
+    ck_assert_int_eq(change_set_init(&l->s, steps), 0);
+    for (uint64_t ns = l->from_ns; ns < l->to_ns; ns += length_ns) {
+        size_t step = change_step(steps, ns);
+
+        length_ns = ns < steps->b_ns ? MINUTE_NS : NSEC_PER_SEC;
+        if (step < steps->a + steps->b)
+            l->s.whole[CHANGE_FUNCTION][step] = 1;
+    }
+    return 0;
+}
+
+/* A service was released seven minutes ago, four minutes after flamed began, and the recorder does
+ * not reach back so far: the minutes of the history are compared. */
+START_TEST(minutes_of_the_history_fit)
+{
+    uint64_t at_ns = 100 * MINUTE_NS, since_ns = 7 * MINUTE_NS;
+    struct lived l = { .from_ns = at_ns - 4 * MINUTE_NS, .to_ns = at_ns + since_ns };
+    struct change_steps m;
+
+    ck_assert_int_eq(change_steps_of(at_ns - since_ns, at_ns, at_ns, at_ns + since_ns, &m), 0);
+    ck_assert_uint_lt(m.step_ns, MINUTE_NS);
+    ck_assert_int_eq(change_set_init(&l.s, &m), 0);
+    take_kept(&l, &m);
+    ck_assert_int_eq(change_set_cover(&l.s), CHANGE_COVER_NONE);
+    ck_assert_int_eq(change_steps_fit(&l.s, take_kept, &l), 0);
+    ck_assert_int_eq(change_set_cover(&l.s), CHANGE_COVER_FEW);
+    ck_assert(l.s.steps.step_ns == MINUTE_NS && l.s.steps.a == 7 && l.s.steps.b == 7);
     change_set_deinit(&l.s);
 }
 END_TEST
@@ -162,6 +236,8 @@ int main(void)
     tcase_add_test(tc, few_minutes_are_divided);
     tcase_add_test(tc, a_minute_suffices_at_any_time);
     tcase_add_test(tc, too_short_a_time_keeps_its_steps);
+    tcase_add_test(tc, few_minutes_before);
+    tcase_add_test(tc, minutes_of_the_history_fit);
     tcase_add_test(tc, expects_as_many_as_before);
     return suite_run_case("changes_steps", tc);
 }
