@@ -197,6 +197,12 @@ static const json_t *pick(const json_t *changes)
     return shrank || strcmp(json_text(first, "unit"), "percent") != 0 ? shrank : first;
 }
 
+/* Returns "2.4.1", or what stands for a release without a version. */
+static const char *version_of(const struct deploy *d)
+{
+    return d->version[0] ? d->version : "the restart";
+}
+
 /* Writes "since 2.4.1: +6.1 +-0.4 % CPU, shop.Rules.match", or why no change is named. */
 static void write_text(const struct deploy *d, const json_t *answer, const json_t *change,
                        struct buf *text)
@@ -205,7 +211,7 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
     const json_t *why = json_array_get(json_object_get(answer, "sentences"), 0);
     double minutes = number_of(json_object_get(answer, "minutes"), "a");
 
-    buf_printf(text, "since %s: ", d->version[0] ? d->version : "the restart");
+    buf_printf(text, "since %s: ", version_of(d));
     if (change)
         buf_printf(text, "%+.1f \u00b1%.1f %% %s", number_of(change, "difference"),
                    (number_of(change, "high") - number_of(change, "low")) / 2,
@@ -368,6 +374,30 @@ void deploys_release(struct deploys *d, const struct process *p, uint64_t ended_
             continue;
         ret->percent = fmax(one->value, 0);
         snprintf(ret->text, sizeof(ret->text), "%s", one->text);
+        return;
+    }
+}
+
+void deploys_note(struct deploys *d, const struct process *p, uint64_t now_ns,
+                  char ret[DEPLOYS_NOTE_BYTES])
+{
+    struct service service;
+
+    ret[0] = '\0';
+    if (!d)
+        return;
+    service_of_process(p, &service);
+    LOCK_SCOPE(&d->lock);
+    for (size_t i = 0; i < d->count; i++) {
+        const struct deploy *one = &d->list[i];
+
+        if (!runs(p, &service, one))
+            continue;
+        if (one->known && !isnan(one->value) && one->value != 0)
+            text_clean_into(span_of(one->text), ret, DEPLOYS_NOTE_BYTES);
+        else if (!one->known && now_ns >= one->time_ns)
+            snprintf(ret, DEPLOYS_NOTE_BYTES, "since %s, %u min ago", version_of(one),
+                     (unsigned)((now_ns - one->time_ns) / HISTORY_MINUTE_NS));
         return;
     }
 }

@@ -36,5 +36,11 @@ int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err);
  * runs. @d may be NULL. Thread: any. */
 void deploys_release(struct deploys *d, const struct process *p, uint64_t ended_ns,
                      struct rule_release *ret);
+#define DEPLOYS_NOTE_BYTES 256
+/* Writes what the release that @p runs has changed: "since 2.4.1: +6.1 +-0.4 % CPU,
+ * shop.Rules.match". Until that is known: "since 2.4.1, 6 min ago". Writes "" if there is no
+ * release, no change or too few samples. @d may be NULL. Thread: any. */
+void deploys_note(struct deploys *d, const struct process *p, uint64_t now_ns,
+                  char ret[DEPLOYS_NOTE_BYTES]);
 /* Appends flamed_regression of the services that @v sees. @d may be NULL. Thread: any. */
 void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out);

@@ -3,6 +3,7 @@
 #include "api/api_impl.h"
 
 #include "api/json.h"
+#include "api/lookout.h"
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
 #include "discover/memory_history.h"
@@ -86,7 +87,7 @@ struct jvms_args {
 static void tell_facts(const struct jvms_args *a, struct process *p)
 {
     struct process_usage usage = { 0 };
-    char signals[SIGNAL_NAMES_BYTES];
+    char signals[SIGNAL_NAMES_BYTES], release[DEPLOYS_NOTE_BYTES];
     struct service service;
     struct jvm_facts f = { .host_pid = p->id.host_pid,
                            .uid = p->uid,
@@ -103,6 +104,8 @@ static void tell_facts(const struct jvms_args *a, struct process *p)
     f.service = service.name;
     f.severity = signal_names(a->api, p, signals);
     f.signals = signals;
+    lookout_note(a->api->lookout, p, release);
+    f.release = release;
     discover_usage(a->api->engine.discover, p, &usage);
     f.cpu_percent = usage.cpu_percent;
     a->fn(a->cookie, &f);

@@ -119,6 +119,11 @@ struct lookout *lookout_stop(struct lookout *w)
     return NULL;
 }
 
+void lookout_note(struct lookout *w, const struct process *p, char ret[DEPLOYS_NOTE_BYTES])
+{
+    deploys_note(w ? w->deploys : NULL, p, clock_realtime_ns(), ret);
+}
+
 void lookout_metrics(struct lookout *w, const struct viewer *v, struct buf *out)
 {
     if (!w)

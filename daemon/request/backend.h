@@ -167,6 +167,7 @@ struct jvm_facts {
     const char *main, *java_version;
     const char *service; /* name of its service */
     const char *signals; /* names of its active signals, separated by blanks */
+    const char *release; /* what its release changed, or when it came; "" or NULL: not known */
     unsigned severity;   /* severity of the worst active signal; 0: none is active */
     double cpu_percent;  /* per cent of one CPU, in the last seconds */
     const char *container_id, *container_runtime, *container_name;

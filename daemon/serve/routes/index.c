@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET / for curl: JVMs with problems, the busiest ones, and commands to try next. */
+#include "base/text.h"
+#include "base/url.h"
 #include "serve/routes/handlers.h"
 
 #define INDEX_JVMS_MAX 6
@@ -9,7 +11,7 @@ struct index_row {
     int32_t host_pid;
     unsigned severity; /* 0: less than SEVERITY_ILL */
     double cpu_percent;
-    char service[40], main[64], signals[96];
+    char service[128], main[64], signals[96], release[112];
 };
 
 struct index {
@@ -43,6 +45,8 @@ static void add_jvm(void *cookie, const struct jvm_facts *f)
     snprintf(x->rows[i].service, sizeof(x->rows[i].service), "%s", f->service);
     snprintf(x->rows[i].main, sizeof(x->rows[i].main), "%s", f->main);
     snprintf(x->rows[i].signals, sizeof(x->rows[i].signals), "%s", f->signals ? f->signals : "");
+    text_clean_into(span_of(f->release ? f->release : ""), x->rows[i].release,
+                    sizeof(x->rows[i].release));
     x->count = MIN(x->count + 1, (size_t)INDEX_JVMS_MAX);
 }
 
@@ -71,9 +75,28 @@ static void add_rows(const struct index *x, struct buf *out)
                : x->jvms > x->count ? "; the busiest:"
                                     : ", the busiest first:");
     for (size_t i = 0; i < x->count; i++)
-        buf_printf(out, "%8d %6.1f%%  %-24s %s%s%s\n", x->rows[i].host_pid, x->rows[i].cpu_percent,
-                   x->rows[i].service, x->rows[i].main, x->rows[i].signals[0] ? "  ! " : "",
-                   x->rows[i].signals);
+        buf_printf(out, "%8d %6.1f%%  %-24.40s %s%s%s%s%s\n", x->rows[i].host_pid,
+                   x->rows[i].cpu_percent, x->rows[i].service, x->rows[i].main,
+                   x->rows[i].signals[0] ? "  ! " : "", x->rows[i].signals,
+                   x->rows[i].release[0] ? "  " : "", x->rows[i].release);
+}
+
+/* Appends the command for what changed in the first service with a release, or else for its
+ * methods. */
+static void add_second(const struct request *req, const struct index *x, struct buf *out)
+{
+    _cleanup_buf_ struct buf path = BUF_UPTO(1024);
+
+    for (size_t i = 0; i < x->count && !path.n; i++) {
+        if (!x->rows[i].release[0] || !x->rows[i].service[0])
+            continue;
+        buf_add_str(&path, "/api/v1/changes?format=text&service=");
+        url_add_escaped(&path, span_of(x->rows[i].service));
+    }
+    if (path.n && !path.error)
+        add_command(req, "", path.p, 0, out);
+    else
+        add_command(req, "-N ", "/top", x->count ? x->rows[0].host_pid : 0, out);
 }
 
 bool handle_index(struct request *req)
@@ -93,7 +116,7 @@ bool handle_index(struct request *req)
     first = x.count ? x.rows[0].host_pid : 0;
     add_rows(&x, &a->body);
     add_command(req, "-o flame.html ", "/profile?seconds=10", first, &a->body);
-    add_command(req, "-N ", "/top", first, &a->body);
+    add_second(req, &x, &a->body);
     add_command(req, "", x.signals ? "/api/v1/signals?format=text" : "/api/v1/services", 0,
                 &a->body);
     a->content_type = "text/plain; charset=utf-8";

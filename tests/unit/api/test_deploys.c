@@ -378,6 +378,7 @@ START_TEST(a_release_is_known_for_its_jvms)
     struct service service = { .name = "shop", .version = "2.4.1" };
     struct process p = { .owner = 1000, .service = &service };
     struct deploys *d = NULL;
+    char note[DEPLOYS_NOTE_BYTES];
 
     make(12);
     for (int i = 0; i < 2; i++) {
@@ -387,8 +388,12 @@ START_TEST(a_release_is_known_for_its_jvms)
         ck_assert_int_eq(deploys_look(d, DUE, NULL), 0);
         ck_assert_double_gt(release_of(d, &p).percent, 9);
         ck_assert_ptr_nonnull(strstr(release_of(d, &p).text, "% CPU, a.b.Main.matchTenantRule"));
+        deploys_note(d, &p, DUE, note);
+        ck_assert_str_eq(note, release_of(d, &p).text);
         p.owner = 1001;
         ck_assert(release_of(d, &p).percent == 0);
+        deploys_note(d, &p, DUE, note);
+        ck_assert_str_eq(note, "");
         p.owner = 1000;
         p.start_realtime_ns -= 2 * NSEC_PER_SEC; /* the same version ran before, with other flags */
         ck_assert(release_of(d, &p).percent == 0);
@@ -405,6 +410,31 @@ START_TEST(a_release_is_known_for_its_jvms)
         snprintf(service.name, sizeof(service.name), "shop");
         deploys_free(d);
     }
+    history_close(history);
+}
+END_TEST
+
+/* Until its effect is known, a release is known by its time. One without an effect has no note. */
+START_TEST(a_release_has_a_note)
+{
+    struct service service = { .name = "shop", .version = "2.4.1" };
+    const struct process p = { .owner = 1000,
+                               .service = &service,
+                               .start_realtime_ns = MINUTE(BEFORE) };
+    struct deploys *d = NULL;
+    char note[DEPLOYS_NOTE_BYTES];
+
+    deploys_note(NULL, &p, DUE, note);
+    ck_assert_str_eq(note, "");
+    make(0);
+    ck_assert_int_eq(deploys_new(&api, &d), 0);
+    ck_assert_int_eq(deploys_look(d, MINUTE(BEFORE + 6), NULL), 0);
+    deploys_note(d, &p, MINUTE(BEFORE + 6) + 1, note);
+    ck_assert_str_eq(note, "since 2.4.1, 6 min ago");
+    ck_assert_int_eq(deploys_look(d, DUE, NULL), 0);
+    deploys_note(d, &p, DUE, note);
+    ck_assert_str_eq(note, "");
+    deploys_free(d);
     history_close(history);
 }
 END_TEST
@@ -577,6 +607,7 @@ int main(void)
     tcase_add_loop_test(tc, waits_in_words, 0, 2);
     tcase_add_loop_test(tc, allocation_in_words, 0, 2);
     tcase_add_test(tc, a_release_is_known_for_its_jvms);
+    tcase_add_test(tc, a_release_has_a_note);
     tcase_add_test(tc, a_release_takes_the_place_of_jvms);
     tcase_add_test(tc, answers_what_was_compared);
     tcase_add_test(tc, tells_that_a_release_changed_nothing);

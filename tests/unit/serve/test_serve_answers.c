@@ -214,7 +214,11 @@ START_TEST(the_index_begins_with_problems)
     for (size_t i = 0; at && i < ARRAY_SIZE(ORDER); i++)
         at = strstr(at, ORDER[i]);
     ck_assert_msg(at != NULL, "%s", r.body.p);
-    ck_assert_ptr_nonnull(strstr(at, "/top?pid=1002'"));
+    ck_assert_ptr_nonnull(strstr(r.body.p, "Fake<script>  ! lock-contention  since 2.4.1: +6.1 "
+                                           "\u00b10.4 % CPU, shop.Rules.match\n"));
+    ck_assert_ptr_nonnull(strstr(at, "/profile?seconds=10&pid=1002'"));
+    ck_assert_ptr_nonnull(
+        strstr(at, "curl 'http://localhost:7979/api/v1/changes?format=text&service=fake%27s'"));
     ck_assert_ptr_nonnull(strstr(at, "/api/v1/signals?format=text'"));
     ck_assert_ptr_null(strstr(r.body.p, "1003 "));
 }
