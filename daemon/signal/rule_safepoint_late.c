@@ -15,6 +15,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double count = numbers_sum(n, NUMBER_SAFEPOINTS, RULE_WINDOW_S);
     double mean_s = numbers_sum(n, NUMBER_SAFEPOINT_SYNC_NS, RULE_WINDOW_S) / (double)NSEC_PER_SEC /
                     fmax(count, 1);
+    char safepoints[RULE_BYTES_TEXT];
 
     f->strength = fmin(mean_s / MEAN_FIRES_S, share / SHARE_FIRES);
     f->value = mean_s * MS_PER_S;
@@ -22,9 +23,10 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     if (isnan(f->strength))
         return;
     rule_say(f,
-             "%.0f safepoints of the last %.0f s waited %.0f ms each until the last thread had "
-             "stopped: %.0f %% of the time",
-             count, RULE_WINDOW_S, f->value, share * 100);
+             "%s of the last %.0f s waited %.0f ms%s until the last thread had stopped: %.0f %% of "
+             "the time",
+             rule_count(count, "safepoint", "safepoints", safepoints), RULE_WINDOW_S, f->value,
+             round(count) == 1 ? "" : " each", share * 100);
 }
 
 const struct signal_rule rule_safepoint_late = {
