@@ -19,8 +19,8 @@ static const struct route ROUTES[] = {
           "The web page: every JVM of this node, its timeline, flame graphs and captures",
           "The page, or a few lines of text.", "403",
           .text = "To a client that does not name text/html in `Accept`, such as curl: JVMs with "
-                  "problems, then the busiest, what their releases changed, and three commands to "
-                  "type next.",
+                  "problems, then the busiest, and three commands to type next. A JVM's line ends "
+                  "with what its release changed.",
           .types = "text/html text/plain") },
     { "/ui/{file}", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .handle = handle_page_file,
       DOC("getPageFile", "The files of the web page; their names change with their contents",
