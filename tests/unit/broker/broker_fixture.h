@@ -12,6 +12,7 @@
 #include "broker_client/broker.h"
 #include "broker_client/requests.h"
 #include "broker_client/wire.h"
+#include "ready_child.h"
 #include "tests/maps_of.h"
 
 #include <dirent.h>
@@ -191,12 +192,6 @@ static inline pid_t start_child(void (*fn)(void *), void *cookie)
     ck_assert_int_eq(read(ready[0], &c, 1), 1);
     close(ready[0]);
     return pid;
-}
-
-static inline void end_child(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
 }
 
 /* Reads the maps of a process from the broker's @fd, which it borrows. Needs maps_deinit(). */

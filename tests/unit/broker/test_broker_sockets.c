@@ -2,9 +2,10 @@
 /* broker: which processes hold a socket. */
 #include "broker_fixture.h"
 
+#include "tcp_pair.h"
+
 #include <linux/capability.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -39,15 +40,6 @@ static void ask_holders(const uint64_t *cookies, size_t n, struct socket_holding
     ask_holders_in(cookies, n, /* net_ns= */ 0, ret);
 }
 
-static uint64_t cookie_of(int fd)
-{
-    uint64_t cookie;
-    socklen_t n = sizeof(cookie);
-
-    ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n), 0);
-    return cookie;
-}
-
 static uint64_t inode_of(int fd)
 {
     struct stat st;
@@ -64,25 +56,6 @@ static uint64_t net_ns(void)
     return st.st_ino;
 }
 
-/* Connects two sockets over loopback. Only one process has each end. */
-static void connect_pair(int family, int pair[2])
-{
-    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
-    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    struct sockaddr *address = family == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6;
-    socklen_t n = family == AF_INET ? sizeof(v4) : sizeof(v6);
-    int listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    pair[0] = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(bind(listener, address, n), 0);
-    ck_assert_int_eq(listen(listener, 1), 0);
-    ck_assert_int_eq(getsockname(listener, address, &n), 0);
-    ck_assert_int_eq(connect(pair[0], address, n), 0);
-    pair[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    ck_assert_int_ge(pair[1], 0);
-    close(listener);
-}
-
 /* Returns the processes that the broker says hold the socket @cookie. */
 static struct socket_holding holders_of_one(uint64_t cookie)
 {
@@ -93,32 +66,24 @@ static struct socket_holding holders_of_one(uint64_t cookie)
     return h;
 }
 
+static int more_copies; /* descriptors that a sharer adds */
+
+static void share(int ready, int closed)
+{
+    close_fd(closed);
+    for (int i = 0; i < more_copies; i++) {
+        if (dup(ready) < 0)
+            _exit(1);
+    }
+    say_ready(ready);
+}
+
 /* Starts a child with copies of this process's descriptors without @closed, and with @more
  * others. */
 static pid_t start_sharer(int closed, int more)
 {
-    int ready[2];
-    pid_t pid;
-    char c;
-
-    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
-    pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close_fd(closed);
-        for (int i = 0; i < more; i++) {
-            if (dup(ready[0]) < 0)
-                _exit(1);
-        }
-        if (write(ready[1], "x", 1) != 1)
-            _exit(2);
-        pause();
-        _exit(0);
-    }
-    close(ready[1]);
-    ck_assert_int_eq(read(ready[0], &c, 1), 1);
-    close(ready[0]);
-    return pid;
+    more_copies = more;
+    return start_holder(share, closed);
 }
 
 START_TEST(a_socket_has_holders)
@@ -128,7 +93,7 @@ START_TEST(a_socket_has_holders)
     int pair[2];
     pid_t child;
 
-    connect_pair(AF_INET6, pair);
+    connect_pair(AF_INET6, AF_INET6, pair);
     cookie = cookie_of(pair[0]);
     h = holders_of_one(cookie);
     ck_assert_uint_eq(h.count, 1);
@@ -196,7 +161,7 @@ START_TEST(a_socket_of_a_network_has_holders_by_its_inode)
     int pair[2], fd;
 
     for (size_t i = 0; i < ARRAY_SIZE(FAMILIES); i++) {
-        connect_pair(FAMILIES[i], pair);
+        connect_pair(FAMILIES[i], FAMILIES[i], pair);
         inode = inode_of(pair[0]);
         ask_holders_in(&inode, 1, here, &h);
         ck_assert(h.told && h.count == 1 && is_holder(&h, getpid()));
@@ -245,7 +210,7 @@ START_TEST(a_socket_of_another_network_is_not_of_ours)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (unshare(CLONE_NEWNET) < 0 || !loopback_up())
             _exit(1);
-        connect_pair(AF_INET, pair);
+        connect_pair(AF_INET, AF_INET, pair);
         inode = inode_of(pair[0]);
         if (write(ready[1], &inode, sizeof(inode)) != sizeof(inode))
             _exit(2);
@@ -270,7 +235,7 @@ START_TEST(many_descriptors_hide_no_holder)
     uint64_t begun_ns;
     int pair[2];
 
-    connect_pair(AF_INET, pair);
+    connect_pair(AF_INET, AF_INET, pair);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     limit.rlim_cur = limit.rlim_max;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);

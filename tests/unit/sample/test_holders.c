@@ -3,18 +3,14 @@
 #include "suite.h"
 
 #include "base/clock.h"
+#include "ready_child.h"
 #include "sample/holders.h"
+#include "tcp_pair.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define ITERATOR 2 /* the last of WAYS */
 #define HIGH 5000  /* a descriptor behind the first block of a table */
@@ -39,49 +35,6 @@ static void teardown(void)
 {
     h = holders_free(h);
     unsetenv("FLAMED_OLD_KERNEL");
-}
-
-/* Connects two sockets over loopback. @from: the family of the client, which connects to IPv4
- * unless @to is AF_INET6. */
-static void connect_pair(int from, int to, int pair[2])
-{
-    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
-    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    struct sockaddr *address = to == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6;
-    socklen_t n = to == AF_INET ? sizeof(v4) : sizeof(v6);
-    int listener = socket(to, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_eq(bind(listener, address, n), 0);
-    ck_assert_int_eq(listen(listener, 1), 0);
-    ck_assert_int_eq(getsockname(listener, address, &n), 0);
-    pair[0] = socket(from, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (from == AF_INET6 && to == AF_INET) {
-        v6.sin6_port = v4.sin_port;
-        v6.sin6_addr = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
-        memcpy(&v6.sin6_addr.s6_addr[12], &v4.sin_addr, 4);
-        address = (struct sockaddr *)&v6;
-        n = sizeof(v6);
-    }
-    ck_assert_int_eq(connect(pair[0], address, n), 0);
-    pair[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    ck_assert_int_ge(pair[1], 0);
-    close(listener);
-}
-
-static void close_pair(const int pair[2])
-{
-    close(pair[0]);
-    close(pair[1]);
-}
-
-/* Returns the cookie of the socket @fd. */
-static uint64_t name_socket(int fd)
-{
-    socklen_t n = sizeof(uint64_t);
-    uint64_t cookie = 0;
-
-    ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n), 0);
-    return cookie;
 }
 
 static void find(const uint64_t *keys, size_t n)
@@ -119,38 +72,20 @@ static void check_held_by(uint64_t key, int way, pid_t pid)
     ck_assert_uint_eq(first, (uint32_t)pid);
 }
 
-/* Runs @body in a child with copies of this process's descriptors, and returns when it is ready:
- * when it has written to the descriptor that it gets. */
-static pid_t start_child(void (*body)(int ready, int fd), int fd)
+/* Checks that a child that runs @body is found: it alone keeps the socket. */
+static void check_child_found(int way, void (*body)(int ready, int fd))
 {
-    int ready[2];
-    pid_t pid;
-    char c;
+    uint64_t key;
+    int pair[2];
+    pid_t child;
 
-    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
-    pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        body(ready[1], fd);
-        pause();
-        _exit(0);
-    }
-    close(ready[1]);
-    ck_assert_int_eq(read(ready[0], &c, 1), 1);
-    close(ready[0]);
-    return pid;
-}
-
-static void end_child(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-}
-
-static void say_ready(int ready)
-{
-    if (write(ready, "x", 1) != 1)
-        _exit(1);
+    connect_pair(AF_INET, AF_INET, pair);
+    key = cookie_of(pair[0]);
+    child = start_holder(body, pair[0]);
+    close(pair[0]);
+    check_held_by(key, way, child);
+    end_child(child);
+    close(pair[1]);
 }
 
 START_TEST(each_kind_of_address_is_found)
@@ -164,7 +99,7 @@ START_TEST(each_kind_of_address_is_found)
     load(_i);
     for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
         connect_pair(KINDS[i][0], KINDS[i][1], pair);
-        key = name_socket(pair[0]);
+        key = cookie_of(pair[0]);
         check_held_by(key, _i, getpid());
         close_pair(pair);
     }
@@ -186,8 +121,8 @@ START_TEST(each_process_is_found_once)
 
     load(_i);
     connect_pair(AF_INET, AF_INET, pair);
-    key = name_socket(pair[0]);
-    child = start_child(hold, -1);
+    key = cookie_of(pair[0]);
+    child = start_holder(hold, -1);
     ck_assert_int_ge(dup(pair[0]), 0);
     ck_assert_uint_eq(find_one(key, _i, &first), 2);
     close(pair[0]); /* the copy stays */
@@ -233,18 +168,8 @@ static void hold_in_thread(int ready, int fd)
 
 START_TEST(a_thread_with_its_own_table_is_found)
 {
-    uint64_t key;
-    int pair[2];
-    pid_t child;
-
     load(_i);
-    connect_pair(AF_INET, AF_INET, pair);
-    key = name_socket(pair[0]);
-    child = start_child(hold_in_thread, pair[0]);
-    close(pair[0]);
-    check_held_by(key, _i, child);
-    end_child(child);
-    close(pair[1]);
+    check_child_found(_i, hold_in_thread);
 }
 END_TEST
 
@@ -280,18 +205,8 @@ static void hold_without_first_thread(int ready, int fd)
 
 START_TEST(a_process_without_its_first_thread_is_found)
 {
-    uint64_t key;
-    int pair[2];
-    pid_t child;
-
     load(_i);
-    connect_pair(AF_INET, AF_INET, pair);
-    key = name_socket(pair[0]);
-    child = start_child(hold_without_first_thread, pair[0]);
-    close(pair[0]);
-    check_held_by(key, _i, child);
-    end_child(child);
-    close(pair[1]);
+    check_child_found(_i, hold_without_first_thread);
 }
 END_TEST
 
@@ -304,7 +219,7 @@ START_TEST(processes_that_share_a_table_are_found)
 
     load(_i);
     connect_pair(AF_INET, AF_INET, pair);
-    key = name_socket(pair[0]);
+    key = cookie_of(pair[0]);
     child = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -354,21 +269,11 @@ static void hold_as_last_of_many(int ready, int fd)
 START_TEST(a_high_descriptor_is_found)
 {
     static void (*const KINDS[])(int, int) = { hold_high, hold_as_last_of_many };
-    uint64_t key;
-    int pair[2];
-    pid_t child;
 
     load(_i);
     allow_many();
-    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
-        connect_pair(AF_INET, AF_INET, pair);
-        key = name_socket(pair[0]);
-        child = start_child(KINDS[i], pair[0]);
-        close(pair[0]);
-        check_held_by(key, _i, child);
-        end_child(child);
-        close(pair[1]);
-    }
+    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++)
+        check_child_found(_i, KINDS[i]);
 }
 END_TEST
 
@@ -381,7 +286,7 @@ START_TEST(many_sockets_are_found_at_once)
     load(_i);
     for (size_t i = 0; i < PAIRS_MAX; i++) {
         connect_pair(AF_INET, AF_INET, pairs[i]);
-        keys[i] = name_socket(pairs[i][0]);
+        keys[i] = cookie_of(pairs[i][0]);
     }
     find(keys, PAIRS_MAX);
     for (size_t i = 0; i < PAIRS_MAX; i++) {
@@ -404,7 +309,7 @@ START_TEST(a_closed_socket_has_no_holder)
         int pair[2];
 
         connect_pair(AF_INET, AF_INET, pair);
-        key = name_socket(pair[0]);
+        key = cookie_of(pair[0]);
         check_held_by(key, _i, getpid());
         check_held_by(key, _i, getpid()); /* by its note */
         if (last)
@@ -425,11 +330,11 @@ START_TEST(a_note_is_of_one_socket)
 
     load(_i);
     connect_pair(AF_INET, AF_INET, pairs[0]);
-    keys[0] = name_socket(pairs[0][0]);
+    keys[0] = cookie_of(pairs[0][0]);
     while (!keys[1]) {
         connect_pair(AF_INET, AF_INET, pairs[1]);
-        if (name_socket(pairs[1][0]) % SOCKETS_NOTED == keys[0] % SOCKETS_NOTED)
-            keys[1] = name_socket(pairs[1][0]);
+        if (cookie_of(pairs[1][0]) % SOCKETS_NOTED == keys[0] % SOCKETS_NOTED)
+            keys[1] = cookie_of(pairs[1][0]);
         else
             close_pair(pairs[1]);
     }
@@ -448,7 +353,7 @@ START_TEST(a_network_namespace_of_the_walk_does_not_matter)
     int pair[2], own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
     connect_pair(AF_INET, AF_INET, pair);
-    key = name_socket(pair[0]);
+    key = cookie_of(pair[0]);
     ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
     load(_i);
     check_held_by(key, _i, getpid());
@@ -484,7 +389,7 @@ START_TEST(a_chain_of_processes_does_not_escape)
 
     load(_i);
     connect_pair(AF_INET, AF_INET, pair);
-    key = name_socket(pair[0]);
+    key = cookie_of(pair[0]);
     ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
     if (fork() == 0) {
         close(ready[0]);
