@@ -88,8 +88,6 @@ struct past_program {
     uint64_t start_ticks;
     const char *name, *service;
 };
-/* Returns the program of @image, with its texts. */
-struct past_program past_program_of(const struct history_image *image);
 /* Pins an image of the single pid: @f then selects no other program of that process. */
 void past_pin(struct past_filter *f, const struct past_program *image);
 /* Returns whether @image may be the pinned image. An equal name and service suffice, because

@@ -68,7 +68,8 @@ uint64_t past_payer(const struct history_image *image)
     return image->payer ?: OWNER_FOREIGN;
 }
 
-struct past_program past_program_of(const struct history_image *image)
+/* Returns the program of @image, with its texts. */
+static struct past_program program_of(const struct history_image *image)
 {
     return (struct past_program){ .host_pid = image->host_pid,
                                   .exec_no = image->exec_no,
@@ -81,7 +82,7 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
 {
     const struct target_selector *t = f->t;
     const struct history_place place = history_place_of(image);
-    const struct past_program program = past_program_of(image);
+    const struct past_program program = program_of(image);
     const struct matcher_values v = {
         .main = image->name,
         .pod = image->pod,
@@ -132,7 +133,7 @@ bool past_wants_of(void *cookie, const struct history_image *image)
 void past_see_last(void *cookie, const struct history_image *image)
 {
     struct past_last_image *last = cookie;
-    const struct past_program program = past_program_of(image);
+    const struct past_program program = program_of(image);
 
     if (image->last_ns <= last->last_ns) /* of two that ended at the same time, the later one is
                                           * passed first */
