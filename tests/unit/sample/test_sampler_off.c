@@ -158,11 +158,12 @@ static void end_child(pid_t pid, int tell)
  * it did so. */
 static uint64_t receive(pid_t pid, double seconds, unsigned count)
 {
-    uint64_t began_ns = clock_monotonic_ns(), now_ns = began_ns;
+    uint64_t began_ns, now_ns;
 
-    drain();
+    drain(); /* takes long after a pause */
     memset(&got, 0, sizeof(got));
     got.pid = (uint32_t)pid;
+    began_ns = now_ns = clock_monotonic_ns();
     while (now_ns - began_ns < (uint64_t)(seconds * 1e9) || got.samples < count) {
         ck_assert_uint_lt(now_ns - began_ns, 60 * NSEC_PER_SEC);
         usleep(10000);
@@ -195,8 +196,12 @@ static uint64_t ran_ns(pid_t pid)
 /* Asserts that set @set samples the naps of @pid as they are, with stacks. */
 static void naps_are_whole(pid_t pid, uint32_t set)
 {
-    uint64_t lost_before = lost(), ran = ran_ns(pid), ns = receive(pid, 0.5, NAPS);
+    uint64_t lost_before, ran, ns;
 
+    drain();
+    lost_before = lost();
+    ran = ran_ns(pid);
+    ns = receive(pid, 0.5, NAPS);
     printf("%.0f ms of waits in %.0f ms, %llu samples, the thread ran for %.0f ms\n",
            (double)got.value[set] / 1e6, (double)ns / 1e6, (unsigned long long)got.weight[set],
            (double)(ran_ns(pid) - ran) / 1e6);
