@@ -58,12 +58,11 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
 {
     struct context_path *path = bpf_map_lookup_elem(&contexts, &pid);
     struct unwind_process *p;
-    __u64 key = (__u64)pid << 32 | tid, *known, thread;
+    __u64 key = (__u64)pid << 32 | tid, *known = NULL, thread;
 
     if (!w || !path || !is_of_program(path))
         return 0;
     p = bpf_map_lookup_elem(&processes, &pid);
-    known = bpf_map_lookup_elem(&threads, &key);
     context_begin(w, path);
     w->pointer = pointer;
     if (!p || !is_of_image(path->exec_id, exec_id) || !is_of_image(p->exec_id, exec_id))
@@ -72,12 +71,15 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
         context_walk(w, path, p, 0);
         return 1;
     }
-    if (!p->vm.locks.klass_bytes || (!known && !p->vm.locks.thread_vtable))
+    if (!p->vm.locks.klass_bytes)
         return 1;
+    if (!p->vm.locks.thread_vtable) {
+        known = bpf_map_lookup_elem(&threads, &key);
+        if (!known)
+            return 1;
+    }
     /* The thread pointer takes precedence: the thread's number may belong to an earlier thread. */
-    thread = p->vm.locks.thread_vtable ? lock_current_thread(&p->vm.locks, pointer)
-             : known                   ? *known
-                                       : 0;
+    thread = known ? *known : lock_current_thread(&p->vm.locks, pointer);
     if (thread) {
         context_walk(w, path, p, thread);
         if (w->torn) { /* once more: a read is hardly torn twice in a row */

@@ -21,8 +21,8 @@
 #define CONTEXT_TABLE_MAX 65536   /* entries of the largest table */
 #define CONTEXT_MOVES_MAX 512     /* reads of ZGC's forwarding data by one path */
 #define CONTEXT_NAME_BYTES 128
-#define CONTEXT_LINE 64  /* bytes that one read takes */
-#define CONTEXT_LINES 16 /* of these that are kept */
+#define CONTEXT_LINE 256 /* bytes that one read takes */
+#define CONTEXT_LINES 8  /* of these that are kept */
 #define CONTEXT_VIEWS 3  /* addresses at which ZGC that is not generational maps its heap */
 
 /* What a step does. `to` and `from` are registers, which hold addresses of objects. A step that
@@ -159,10 +159,7 @@ struct context_work {
     uint64_t bad;  /* ZGC's bad mask: bits of references that may be older than a move */
     uint64_t view; /* the lowest color, with which the heap's first view begins; 0: no views */
     uint64_t object;
-    struct unwind_forwarding forwarding;
     struct context_record record;
-    uint8_t key[CONTEXT_KEY_BYTES];
-    uint64_t spare[16];
     uint32_t count; /* entries of the table */
     uint32_t next;  /* index of the next step */
     uint32_t nth;
@@ -173,7 +170,11 @@ struct context_work {
     uint16_t torn;     /* 1: ZGC has begun another phase during the walk, or may have */
     uint16_t zero[3];
     uint64_t line[CONTEXT_LINES]; /* address of each line that is kept, + 1; 0: none */
+    /* context_begin() leaves the following as it is. */
     uint64_t kept[CONTEXT_LINES * CONTEXT_LINE / 8]; /* what the lines contain */
+    struct unwind_forwarding forwarding;
+    uint8_t key[CONTEXT_KEY_BYTES];
+    uint64_t spare[8];
 };
 
 /* Returns @hash of the first characters of a key, extended by a further one. */

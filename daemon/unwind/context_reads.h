@@ -55,9 +55,10 @@ UNWIND_INLINE bool context_read_object(struct context_work *w, void *to, uint32_
     return at && context_read_bytes(w, to, bytes, at);
 }
 
-/* Keeps the line of memory at @line, in place of another one. Return: 0 if it cannot be read. The
- * fields of an object lie in few lines, and a read of a line takes as long as one of a field. Not
- * static, for the same reason as context_probe(). */
+/* Keeps the line of memory at @line, in place of another one. Return: 0 if it cannot be read. A
+ * line has most fields of an object, and often the objects that its thread created next: names,
+ * ids. A read of it takes about as long as one of a field. Not static, for the same reason as
+ * context_probe(). */
 UNWIND_FUNCTION int context_keep_line(struct context_work *w, uint64_t line)
 {
     uint64_t from = line, at = line & ((CONTEXT_LINES - 1) * CONTEXT_LINE);

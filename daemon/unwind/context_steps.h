@@ -73,15 +73,12 @@ UNWIND_INLINE uint64_t context_uncopied(struct context_work *w, uint64_t object)
     return object;
 }
 
-/* Returns the current address of the object of @raw, a reference of eight bytes; 0: null. Not
- * static, for the same reason as context_probe(). */
-UNWIND_FUNCTION uint64_t context_object(struct context_work *w, struct unwind_process *p,
-                                        uint64_t raw)
+/* Returns the current address of the object of @raw, a reference of eight bytes; 0: null. */
+UNWIND_INLINE uint64_t context_object(struct context_work *w, struct unwind_process *p,
+                                      uint64_t raw)
 {
     uint64_t granule, table = 0;
 
-    if (!w || !p)
-        return 0;
     w->object = unwind_oop(&p->vm.locks, raw);
     if (p->vm.zgc.bad_mask)
         context_forget_lines(w);
@@ -98,16 +95,26 @@ UNWIND_FUNCTION uint64_t context_object(struct context_work *w, struct unwind_pr
     return w->object;
 }
 
-/* Returns the object of the reference at @at; 0: null, or not readable. */
-UNWIND_INLINE uint64_t context_field(struct context_work *w, struct unwind_process *p, uint64_t at)
+/* Returns the object of the reference at @at, which has @bytes bytes; 0: null, or not readable. Not
+ * static, for the same reason as context_probe(). All steps share it: its code is then in the
+ * processor's cache after the first of them. */
+UNWIND_FUNCTION uint64_t context_reference(struct context_work *w, struct unwind_process *p,
+                                           uint64_t at, uint32_t bytes)
 {
-    const struct unwind_locks *l = &p->vm.locks;
     uint64_t v;
 
-    if (l->oop_bytes != 4)
+    if (!w || !p)
+        return 0;
+    if (bytes != 4)
         return context_object(w, p, context_load(w, at, 8));
     v = context_load(w, at, 4);
-    return v ? context_uncopied(w, l->oop_base + (v << (l->oop_shift & 31))) : 0;
+    return v ? context_uncopied(w, p->vm.locks.oop_base + (v << (p->vm.locks.oop_shift & 31))) : 0;
+}
+
+/* Returns the object of the reference at @at, which lies in an object; 0: null, or not readable. */
+UNWIND_INLINE uint64_t context_field(struct context_work *w, struct unwind_process *p, uint64_t at)
+{
+    return context_reference(w, p, at, p->vm.locks.oop_bytes);
 }
 
 /* Returns the class word of @object, in the form of a step's key; 0: not readable. */
@@ -175,16 +182,13 @@ UNWIND_FUNCTION int context_node(struct context_work *w, struct context_path *pa
     return 0;
 }
 
-/* Returns whether the java.lang.String at @string is w->want. Compares the lengths first. Not
- * static in BPF, as context_probe(). */
-UNWIND_FUNCTION int context_is_key(struct context_work *w, struct context_path *path,
-                                   struct unwind_process *p, uint64_t string)
+/* Returns whether the java.lang.String at @string is w->want. Compares the lengths first. */
+UNWIND_INLINE bool context_is_key(struct context_work *w, struct context_path *path,
+                                  struct unwind_process *p, uint64_t string)
 {
     uint64_t array, n, hash = 0;
     uint32_t unit, wide = 1;
 
-    if (!w || !path || !p)
-        return 0;
     array = context_field(w, p, string + path->string_value);
     n = array ? context_load(w, array + path->array_length, 4) : 0;
     if (path->string_coder) {
@@ -272,11 +276,11 @@ UNWIND_INLINE uint64_t context_local(struct context_work *w, struct context_path
                                      struct unwind_process *p, uint32_t member, uint64_t hash)
 {
     const struct unwind_locks *l = &p->vm.locks;
-    uint64_t at = context_load(w, w->thread + l->thread_object, 8);
+    uint64_t at = w->thread + l->thread_object;
 
-    if (at && l->thread_handle)
+    if (l->thread_handle)
         at = context_load(w, at, 8);
-    at = context_object(w, p, at);
+    at = at ? context_reference(w, p, at, 8) : 0;
     if (at)
         at = context_field(w, p, at + member);
     if (at)
@@ -453,7 +457,8 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
     if (!w || !path || !p)
         return 0;
     w->thread = thread;
-    w->begun_ns = context_now_ns();
+    if (p->vm.zgc.bad_mask)
+        w->begun_ns = context_now_ns();
     w->view = p->vm.locks.coloured || !p->vm.zgc.bad_mask ? 0 : p->vm.zgc.offset_mask + 1;
     if (p->vm.zgc.bad_mask)
         w->bad = context_load_here(w, p->vm.zgc.bad_mask);
