@@ -80,11 +80,6 @@ static inline bool event_is_valued(const struct event_info *info)
 {
     return info->flags & EVENT_VALUED;
 }
-/* Returns whether samples of the event are of threads that wait, with the state of each. */
-static inline bool event_has_waits(const struct event_info *info)
-{
-    return info->program == PROGRAM_OFF;
-}
 /* Returns whether a sample set of @event cannot run at the same time as a set of event @other. */
 static inline bool event_excludes(const struct event_ref *event, const char *other)
 {

@@ -84,7 +84,7 @@ class Scraping(unittest.TestCase):
         labels = set(re.findall(r'[{,](\w+)="', answer.text))
         self.assertLessEqual(labels, {"version", "process", "reason", "pid", "main", "container", "pod", "namespace", "service", "category", "operation",
                                       "route", "status", "code", "action", "method", "le", "quantile", "result", "set", "format",
-                                      "quota", "pool", "collector", "area", "kind", "tier", "signal", "target", "function", "class"})
+                                      "quota", "pool", "collector", "area", "kind", "tier", "signal", "target", "function", "class", "charged"})
         others = re.sub(r"^flamed_function_.*", "", answer.text, flags=re.M)
         self.assertNotIn(self.spin.method.rsplit(".", 1)[1], others, "a method in a label that has no bound")
         self.assertNotIn("spinner", answer.text, "no thread in a label")

@@ -177,40 +177,6 @@ static bool params_has_event(const struct params *p, const char *name)
     return ANY_OF(i, p->capture.event_count, strcmp(p->capture.events[i].name, name) == 0);
 }
 
-/* Returns whether state= has a meaning for samples of @event. */
-static bool event_has_states(const char *event)
-{
-    const struct event_info *info = events_find(event);
-
-    return !info || event_has_waits(info);
-}
-
-static int refuse_states(const char *event, struct error *err)
-{
-    error_remedy(err, "give event=wall or event=offcpu, or leave state out");
-    return error_parameter(err, "state", -EINVAL,
-                           "state chooses among threads that run and threads that wait, and "
-                           "event=%.60s does not sample threads that wait",
-                           event);
-}
-
-int params_check_states(const struct params *p, const struct profile *profile, struct error *err)
-{
-    if (!p->view.states ||
-        ANY_OF(i, profile->event_count, event_has_states(profile->events[i].name)))
-        return 0;
-    return refuse_states(profile->events[0].name, err);
-}
-
-/* Does so for the events of the request. If it names none, stored captures have their own. */
-static int check_states(const struct params *p, param_set allowed, struct error *err)
-{
-    if (!p->view.states || !(p->given & PARAM_BIT(PARAM_EVENT) || allowed & PARAMS_RANGE) ||
-        ANY_OF(i, p->capture.event_count, event_has_states(p->capture.events[i].name)))
-        return 0;
-    return refuse_states(p->events.names, err);
-}
-
 /* Checks the parameters against each other. @allowed: those that the route takes. */
 static int params_check_together(const struct params *p, param_set allowed, struct error *err)
 {
@@ -252,7 +218,7 @@ static int params_check_together(const struct params *p, param_set allowed, stru
     if (p->view.no_user && p->view.no_kernel)
         return error_parameter(err, "kernel", -EINVAL,
                                "user=0 with kernel=0 leaves nothing: set one of them to 1");
-    return check_states(p, allowed, err);
+    return 0;
 }
 
 /* Makes @name the only event of @p. */

@@ -152,8 +152,6 @@ int params_parse(const struct query *q, param_set allowed, struct params *ret, s
                  struct error *err);
 /* Makes @name the only event of @p, at its default interval. 0 or -EINVAL. */
 int params_set_event(struct params *p, const char *name);
-/* Refuses state= if no event of @profile has samples of threads that wait. 0 or -EINVAL. */
-int params_check_states(const struct params *p, const struct profile *profile, struct error *err);
 void params_deinit(struct params *p);
 /* Parses a process id of a path or a list: 1 to INT32_MAX. */
 bool params_parse_pid(struct span text, int32_t *ret);

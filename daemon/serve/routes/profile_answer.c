@@ -110,12 +110,12 @@ int shown_event(const struct params *p, const struct profile *profile, uint8_t *
                                ", which this profile has not");
     }
     if (!(p->given & PARAM_BIT(PARAM_EVENT)))
-        return params_check_states(p, profile, err);
+        return 0;
     for (size_t i = 0; i < p->capture.event_count; i++) {
         for (uint32_t k = 0; k < profile->event_count; k++) {
             if (strcmp(p->capture.events[i].name, profile->events[k].name) == 0) {
                 *ret = (uint8_t)k;
-                return params_check_states(p, profile, err);
+                return 0;
             }
         }
     }
