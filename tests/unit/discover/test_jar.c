@@ -16,8 +16,8 @@ static unsigned reads;
 
 static void put(size_t *at, uint64_t value, int bytes)
 {
-    for (int i = 0; i < bytes; i++)
-        file[(*at)++] = (uint8_t)(value >> 8 * i);
+    for (int i = 0; i < bytes; i++, value >>= 8)
+        file[(*at)++] = (uint8_t)value;
 }
 
 static ssize_t read_file(void *cookie, uint64_t at, void *buf, size_t n)
