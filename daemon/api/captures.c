@@ -380,6 +380,7 @@ int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, st
     struct running_args running = { .viewer = v, .id = id, .drop = true };
     int r = api_ask(api, call_running, &running, err), stored;
     json_t *facts = NULL;
+    bool queued;
 
     if (r != 0 && r != BACKEND_NOT_FOUND)
         return r;
@@ -389,10 +390,11 @@ int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, st
             return stored;
         json_decref(facts);
     }
-    if (store_writer_drop(api->engine.store_writer, id))
-        r = 0; /* the writer deletes it, too, if the disk is busy now */
+    queued = store_writer_drop(api->engine.store_writer, id);
     stored = api->engine.store ? store_delete(api->engine.store, id, err) : STORE_NOT_FOUND;
-    if (r == 0 && (stored == STORE_NOT_FOUND || stored == -EBUSY))
+    if (queued && stored == -EBUSY) /* the writer deletes it, too */
+        return 0;
+    if ((queued || r == 0) && stored == STORE_NOT_FOUND)
         return 0;
     return stored == STORE_NOT_FOUND ? not_found(id, err) : stored;
 }

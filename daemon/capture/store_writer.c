@@ -76,7 +76,7 @@ static int put(struct store_writer *k, struct kept *item, struct error *err)
     if (!dropped)
         return r;
     if (k->store)
-        store_delete(k->store, p->id, NULL); /* also the note that it ran */
+        store_delete_patiently(k->store, p->id); /* also the note that it ran */
     return error_set(err, -ECANCELED, "the capture was deleted");
 }
 

@@ -121,18 +121,29 @@ int store_retain(struct store *s, uint64_t now_ns, struct error *err)
     return MIN(r, 0);
 }
 
-int store_delete(struct store *s, const char *id, struct error *err)
+/* Deletes capture @id and leaves the store, which the caller has entered. */
+static int delete_and_leave(struct store *s, const char *id, struct error *err)
 {
-    int r = store_enter(s, STORE_WAIT_NS, err);
+    int r = store_run(s, "DELETE FROM captures WHERE id = ?", "cannot delete the capture", err,
+                      VALUE(id));
 
-    if (r < 0)
-        return r;
-    r = store_run(s, "DELETE FROM captures WHERE id = ?", "cannot delete the capture", err,
-                  VALUE(id));
     if (r == 0 && sqlite3_changes(s->db) == 0)
         r = STORE_NOT_FOUND;
     if (r == 0)
         drop_empty_epochs(s, NULL);
     store_leave(s);
     return r;
+}
+
+int store_delete(struct store *s, const char *id, struct error *err)
+{
+    int r = store_enter(s, STORE_WAIT_NS, err);
+
+    return r < 0 ? r : delete_and_leave(s, id, err);
+}
+
+void store_delete_patiently(struct store *s, const char *id)
+{
+    store_enter_patiently(s);
+    delete_and_leave(s, id, NULL);
 }

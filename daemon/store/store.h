@@ -90,6 +90,8 @@ typedef int (*store_capture_fn)(void *cookie, const struct store_capture *c);
 int store_get_facts(struct store *s, const char *id, store_capture_fn fn, void *cookie,
                     struct error *err);
 int store_delete(struct store *s, const char *id, struct error *err);
+/* Does the same, but waits for a busy store without limit. */
+void store_delete_patiently(struct store *s, const char *id);
 
 /* A capture's place in lists, which are sorted by start and id, newest first. A cursor names the
  * last one shown, so it does not reveal how many captures other users have. */

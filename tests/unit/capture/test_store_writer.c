@@ -3,9 +3,11 @@
 #include "tests/unit/store/store_fixture.h"
 
 #include "capture/store_writer.h"
+#include "store/store_impl.h"
 
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #define FIRST "00000000000000000000000000000001"
 #define SECOND "00000000000000000000000000000002"
@@ -73,7 +75,7 @@ START_TEST(no_answer_waits_for_good)
 END_TEST
 
 static sem_t putting, go_on;
-static bool put_waits;
+static bool put_waits, put_waits_after;
 
 int __real_store_put(struct store *s, const struct profile *p, const char *schedule,
                      uint64_t max_age_s, struct error *err);
@@ -82,11 +84,18 @@ int __wrap_store_put(struct store *s, const struct profile *p, const char *sched
 int __wrap_store_put(struct store *s, const struct profile *p, const char *schedule,
                      uint64_t max_age_s, struct error *err)
 {
+    int r;
+
     if (put_waits) {
         sem_post(&putting);
         sem_wait(&go_on);
     }
-    return __real_store_put(s, p, schedule, max_age_s, err);
+    r = __real_store_put(s, p, schedule, max_age_s, err);
+    if (put_waits_after) {
+        sem_post(&putting);
+        sem_wait(&go_on);
+    }
+    return r;
 }
 
 /* A deleted capture is not stored afterwards: not the first, which is being stored, nor a later
@@ -120,6 +129,36 @@ START_TEST(a_deleted_capture_is_not_stored)
     ck_assert_str_eq(told_err.msg, "the capture was deleted");
     ck_assert_int_eq(store_get(store, FIRST, &p, NULL), STORE_NOT_FOUND);
     ck_assert_int_eq(store_delete(store, SECOND, NULL), STORE_NOT_FOUND);
+    store_close(store);
+}
+END_TEST
+
+/* The disk stalls once a capture is stored that was deleted meanwhile. */
+START_TEST(a_stalled_disk_keeps_no_deleted_capture)
+{
+    struct store *store = open_store(1 << 20, 0);
+    struct store_writer *k = NULL;
+    struct profile *found = NULL;
+
+    sem_init(&putting, 0, 0);
+    sem_init(&go_on, 0, 0);
+    told = 0;
+    put_waits_after = true;
+    ck_assert_int_eq(store_writer_start(store, &k), 0);
+    store_writer_put(k, make_profile(SECOND, NSEC_PER_SEC, 3, "leaf"), NULL, 0, STORE_WRITER_WAITED,
+                     UINT64_MAX, note, &told);
+    ck_assert_int_eq(sem_wait(&putting), 0);
+    ck_assert(store_writer_drop(k, SECOND));
+    store_enter_patiently(store);
+    store->entered_ns = 1; /* since the machine's start */
+    sem_post(&go_on);
+    for (int i = 0; i < 50 && !told; i++)
+        nanosleep(&(struct timespec){ .tv_nsec = 10 * NSEC_PER_MSEC }, NULL);
+    store_leave(store);
+    store_writer_stop(k);
+    put_waits_after = false;
+    ck_assert_int_eq(told, 1);
+    ck_assert_int_eq(store_get(store, SECOND, &found, NULL), STORE_NOT_FOUND);
     store_close(store);
 }
 END_TEST
@@ -190,6 +229,7 @@ int main(void)
 
     tcase_add_test(tc, no_answer_waits_for_good);
     tcase_add_test(tc, a_deleted_capture_is_not_stored);
+    tcase_add_test(tc, a_stalled_disk_keeps_no_deleted_capture);
     tcase_add_test(tc, a_stored_capture_is_not_dropped);
     tcase_add_test(tc, who_waits_comes_first);
     return run_store_tests("store_writer", tc);
