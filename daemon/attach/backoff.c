@@ -110,6 +110,7 @@ void backoff_end(struct backoff *b, const struct proc_id *id)
     if (!e || !e->open)
         return;
     e->open--;
+    e->real_ns = e->open ? e->earlier_ns : e->begun_ns; /* one that is open may be cancelled */
     e->ended_ns = clock_monotonic_ns();
 }
 
@@ -120,7 +121,8 @@ void backoff_cancel(struct backoff *b, const struct proc_id *id)
     if (!e || !e->open)
         return;
     e->open--;
-    e->begun_ns = e->earlier_ns; /* 0 frees the entry: there was no attach before */
+    /* The attach before was perhaps cancelled, too, unless it is open. 0 frees the entry. */
+    e->begun_ns = e->open ? e->earlier_ns : e->real_ns;
 }
 
 /* Returns whether @signal means a crash: abort() by the JVM, or a fault that it did not handle.

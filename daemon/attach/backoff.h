@@ -16,6 +16,7 @@ struct backoff_entry {
     char like[320];      /* the text that is the same after a restart */
     uint64_t begun_ns;   /* time of the last attach; 0: a free entry */
     uint64_t earlier_ns; /* time of the attach before it; 0: none */
+    uint64_t real_ns;    /* time of the last attach that ended and was not cancelled; 0: none */
     unsigned open;       /* attaches that have not ended: our agent may be in the JVM */
     uint64_t ended_ns;   /* when the last of our agents got the order to end */
     uint64_t again_ns;   /* the earliest time of the next attach */

@@ -17,6 +17,7 @@ static struct attaching attaching;
 static uint64_t now_ns;
 static struct attach_result result; /* of the attaches that begin */
 static bool refused;                /* the preflight finds an obstacle */
+static int status;                  /* how each process ended */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
@@ -74,13 +75,12 @@ int __wrap_broker_attach(struct broker *b, const struct proc_id *id, uint32_t mo
     return 0;
 }
 
-/* Each process ended by SIGSEGV. */
 int __wrap_broker_attach_ended(struct broker *b, const struct proc_id *id, int *ret_status);
 int __wrap_broker_attach_ended(struct broker *b, const struct proc_id *id, int *ret_status)
 {
     (void)b;
     (void)id;
-    *ret_status = SIGSEGV;
+    *ret_status = status;
     return 0;
 }
 
@@ -99,6 +99,7 @@ static void setup(void)
     memset(&attaching, 0, sizeof(attaching));
     now_ns = 1000 * NSEC_PER_SEC;
     refused = false;
+    status = SIGSEGV;
     attach_as(ATTACH_STEP_DONE, 0, "0\n0\n");
 }
 
@@ -110,7 +111,7 @@ static void poll_for(unsigned ms)
     }
 }
 
-/* Returns whether a SIGSEGV of the JVM @seconds from now counts as caused by an attach. */
+/* Returns whether the end of the JVM @seconds from now counts as caused by an attach. */
 static bool crash_counts(unsigned seconds)
 {
     now_ns += seconds * NSEC_PER_SEC;
@@ -168,6 +169,53 @@ START_TEST(an_attach_that_did_not_begin_explains_no_crash)
 }
 END_TEST
 
+/* Two tries overlap, and the node puts both off. */
+START_TEST(tries_that_were_put_off_explain_no_end)
+{
+    static const struct {
+        unsigned earlier_s; /* how long ago an attach took place; 0: there was none */
+        bool took_place;    /* one of the tries did */
+        bool counts;
+    } CASES[] = {
+        { 0, false, false }, { 60, false, false }, { 5, false, true }, { 0, true, true }
+    };
+    struct backoff *b = &attaching.backoff;
+
+    setup();
+    status = 1 << 8; /* exit(1) */
+    if (CASES[_i].earlier_s) {
+        backoff_begin(b, &jvm);
+        backoff_end(b, &jvm.id);
+        now_ns += CASES[_i].earlier_s * NSEC_PER_SEC;
+    }
+    for (int i = 0; i < 2; i++) {
+        backoff_begin(b, &jvm);
+        now_ns += NSEC_PER_MSEC;
+    }
+    if (CASES[_i].took_place)
+        backoff_end(b, &jvm.id);
+    else
+        backoff_cancel(b, &jvm.id);
+    backoff_cancel(b, &jvm.id);
+    ck_assert_int_eq(crash_counts(2), CASES[_i].counts);
+}
+END_TEST
+
+/* The agent of a capture is in the JVM for an hour when a map is put off. */
+START_TEST(a_map_that_was_put_off_explains_no_end)
+{
+    struct backoff *b = &attaching.backoff;
+
+    setup();
+    status = 1 << 8; /* exit(1) */
+    backoff_begin(b, &jvm);
+    now_ns += 3600 * NSEC_PER_SEC;
+    backoff_begin(b, &jvm);
+    backoff_cancel(b, &jvm.id);
+    ck_assert(!crash_counts(2));
+}
+END_TEST
+
 START_TEST(a_refused_map_is_over)
 {
     struct attachment *a;
@@ -191,6 +239,8 @@ int main(void)
     tcase_add_loop_test(tc, a_crash_with_the_agent_in_it_counts, 0, 2);
     tcase_add_test(tc, a_map_ends_no_agent);
     tcase_add_loop_test(tc, an_attach_that_did_not_begin_explains_no_crash, 0, 2);
+    tcase_add_loop_test(tc, tries_that_were_put_off_explain_no_end, 0, 4);
+    tcase_add_test(tc, a_map_that_was_put_off_explains_no_end);
     tcase_add_test(tc, a_refused_map_is_over);
     return suite_run_case("attach_crashes", tc);
 }
