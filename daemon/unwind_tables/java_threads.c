@@ -164,17 +164,20 @@ static struct anchored *find_or_add(struct anchors *a, struct process *p)
     return known;
 }
 
-/* Puts the thread @host_tid into the unwinder's table, with @again also if it was put before.
- * Returns false if it was not put. */
-static bool tell(struct anchors *a, struct anchored *known, const struct process *p,
-                 int32_t host_tid, bool again, uint64_t now_ns)
+/* Returns the id of thread @host_tid in the VM's list; 0: unknown. Reads /proc in a container. */
+static int32_t ns_tid_of(const struct anchors *a, const struct process *p, int32_t host_tid)
 {
-    struct java_thread *found;
-    int32_t ns_tid = host_tid;
+    return p->ns_depth > 1 ? proc_innermost_tid(a->proc_fd, p->id.host_pid, host_tid) : host_tid;
+}
 
-    if (p->ns_depth > 1)
-        ns_tid = proc_innermost_tid(a->proc_fd, p->id.host_pid, host_tid);
-    found = ns_tid > 0 ? find_thread(known->threads, known->count, ns_tid) : NULL;
+/* Puts the thread @host_tid into the unwinder's table, with @again also if it was put before.
+ * @ns_tid: ns_tid_of() it. Returns false if it was not put. */
+static bool tell(struct anchors *a, struct anchored *known, const struct process *p,
+                 int32_t host_tid, int32_t ns_tid, bool again, uint64_t now_ns)
+{
+    struct java_thread *found =
+        ns_tid > 0 ? find_thread(known->threads, known->count, ns_tid) : NULL;
+
     if (!found || (found->told_tid == host_tid && !again) ||
         (found->told_ns && now_ns - found->told_ns < ANCHORS_AGAIN_NS))
         return false;
@@ -189,16 +192,18 @@ void anchors_see(struct anchors *a, struct process *p, const struct sample_recor
                  uint64_t now_ns)
 {
     struct anchored *known = find_or_add(a, p);
+    int32_t tid = (int32_t)rec->host_tid, ns_tid;
 
     if (!known)
         return;
+    ns_tid = ns_tid_of(a, p, tid);
     if (known->read_ns && now_ns - known->read_ns < ANCHORS_TRUST_NS &&
-        tell(a, known, p, (int32_t)rec->host_tid, /* again= */ false, now_ns))
+        tell(a, known, p, tid, ns_tid, /* again= */ false, now_ns))
         return;
     if (now_ns >= known->next_ns)
         read_list(known, p->vm, now_ns);
     /* If it was put before, the table had another address, or has dropped it. */
-    tell(a, known, p, (int32_t)rec->host_tid, /* again= */ true, now_ns);
+    tell(a, known, p, tid, ns_tid, /* again= */ true, now_ns);
 }
 
 /* Puts all threads of a container's process, where the VM's thread ids differ from the host's. */
@@ -217,7 +222,8 @@ static void tell_by_host(struct anchors *a, struct anchored *known, const struct
         uint64_t tid;
 
         if (span_parse_dec(span_of(e->d_name), &tid) && tid > 0 && tid <= INT32_MAX)
-            tell(a, known, p, (int32_t)tid, /* again= */ false, now_ns);
+            tell(a, known, p, (int32_t)tid, ns_tid_of(a, p, (int32_t)tid), /* again= */ false,
+                 now_ns);
     }
 }
 
@@ -239,7 +245,8 @@ void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns)
         return;
     }
     for (size_t i = 0; i < known->count; i++)
-        tell(a, known, p, known->threads[i].ns_tid, /* again= */ false, now_ns);
+        tell(a, known, p, known->threads[i].ns_tid, known->threads[i].ns_tid, /* again= */ false,
+             now_ns);
 }
 
 uint64_t anchors_thread(struct anchors *a, const struct process *p, int32_t host_tid)

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "broker_client/tables.h"
+#include "proc/proc.h"
 #include "unwind_tables/java_threads.h"
 
 #define TID 100
@@ -11,7 +12,7 @@
 
 static struct anchors *anchors;
 static struct process process;
-static unsigned lists, put_count;
+static unsigned lists, put_count, tids_read;
 static int put_result;
 static int32_t shift; /* of the ids of all threads */
 
@@ -37,6 +38,15 @@ int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint
     return put_result;
 }
 
+int32_t __wrap_proc_innermost_tid(int proc_fd, int32_t host_pid, int32_t host_tid);
+int32_t __wrap_proc_innermost_tid(int proc_fd, int32_t host_pid, int32_t host_tid)
+{
+    (void)proc_fd;
+    (void)host_pid;
+    tids_read++;
+    return host_tid;
+}
+
 uint64_t process_payer(struct process *p)
 {
     return p->payer;
@@ -44,7 +54,7 @@ uint64_t process_payer(struct process *p)
 
 static void setup(void)
 {
-    lists = put_count = 0;
+    lists = put_count = tids_read = 0;
     put_result = 0;
     shift = 0;
     process = (struct process){ .id = { .host_pid = TID, .start_ticks = 1 },
@@ -139,6 +149,18 @@ START_TEST(a_failed_put_is_tried_again)
 }
 END_TEST
 
+/* A sample in a container costs one reading of /proc, whatever the list has. */
+START_TEST(a_sample_reads_its_thread_once)
+{
+    process.ns_depth = 2;
+    for (unsigned i = 0; i < 100; i++)
+        see(TID + (_i ? THREADS : 0), NSEC_PER_SEC + i);
+    ck_assert_uint_eq(tids_read, 100);
+    ck_assert_uint_eq(lists, 1);
+    ck_assert_uint_eq(put_count, !_i);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("java_threads");
@@ -149,5 +171,6 @@ int main(void)
     tcase_add_test(tc, a_thread_that_is_put_is_read_again);
     tcase_add_test(tc, dropped_threads_are_put_again);
     tcase_add_test(tc, a_failed_put_is_tried_again);
+    tcase_add_loop_test(tc, a_sample_reads_its_thread_once, 0, 2);
     return suite_run_case("java_threads", tc);
 }
