@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define OPENS_MAX 16 /* events of a processor */
+
 int sideband_open(int cpu)
 {
     struct perf_event_attr attr = {
@@ -53,31 +55,36 @@ struct giving {
     bool online[BROKER_CPUS_MAX];
 };
 
-/* Adds the event of @cpu to the reply, and opens it at the first request. */
+/* Adds the event of @cpu to the reply: a new one until the limit, then the last one. */
 static int add_sideband(int cpu, void *cookie)
 {
     struct giving *g = cookie;
-    int *own = &g->s->sampling.sideband[cpu], fd;
+    struct server_sideband *own = &g->s->sampling.sideband[cpu];
+    int fd;
 
-    if (*own <= 0) {
+    if (own->opens < OPENS_MAX) {
         fd = sideband_open(cpu);
         if (fd == -ENODEV) /* the CPU went offline since the list was read */
             return 0;
         if (fd < 0)
             return fd;
-        *own = fd;
+        if (own->fd > 0)
+            close_fd(own->fd);
+        own->fd = fd;
+        own->opens++;
     }
     g->online[cpu] = true;
-    fd = fcntl(*own, F_DUPFD_CLOEXEC, 0);
+    fd = fcntl(own->fd, F_DUPFD_CLOEXEC, 0);
     return fd < 0 ? -errno : reply_fd(g->rep, fd);
 }
 
 /*
  * sideband. Safe: one fixed event that counts nothing. Its records show forks, execs (with the
  * name) and exits on the node, as /proc does. flamed cannot re-program it: ioctl is closed to it.
- * Each request gives the same event of a processor: the kernel passes each fork to all events of
- * its processor, so that thousands would slow the machine down. Only the event of a processor that
- * was offline is opened again, because the kernel has ended it.
+ * A request opens events again, because the kernel has ended that of a processor that was offline,
+ * if only for a moment that nobody saw. But the kernel passes each fork to all events of its
+ * processor, so that thousands would slow the machine down. So there are at most OPENS_MAX of a
+ * processor, unless it is seen offline, where all of them have ended.
  */
 int request_sideband(struct server *s, const struct no_fields *q, struct reply *rep)
 {
@@ -88,8 +95,8 @@ int request_sideband(struct server *s, const struct no_fields *q, struct reply *
     if (r < 0)
         return sideband_problem(r, &rep->err);
     for (size_t i = 0; i < ARRAY_SIZE(s->sampling.sideband); i++) {
-        if (!g.online[i] && s->sampling.sideband[i] > 0)
-            s->sampling.sideband[i] = close_fd(s->sampling.sideband[i]);
+        if (!g.online[i])
+            sideband_forget(&s->sampling.sideband[i]);
     }
     return rep->fd_count ? 0 : error_set(&rep->err, -ENODEV, "no processor is online");
 }

@@ -83,12 +83,17 @@ void server_forget_tables(struct server *s)
     s->tables = NULL;
 }
 
+void sideband_forget(struct server_sideband *e)
+{
+    if (e->fd > 0)
+        close_fd(e->fd);
+    *e = (struct server_sideband){ 0 };
+}
+
 static void forget_sideband(struct server *s)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(s->sampling.sideband); i++) {
-        if (s->sampling.sideband[i] > 0)
-            s->sampling.sideband[i] = close_fd(s->sampling.sideband[i]);
-    }
+    for (size_t i = 0; i < ARRAY_SIZE(s->sampling.sideband); i++)
+        sideband_forget(&s->sampling.sideband[i]);
 }
 
 void server_forget_client(struct server *s)

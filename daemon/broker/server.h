@@ -59,7 +59,10 @@ struct server_sampling {
     struct error program_errors[PROGRAM_COUNT];
     struct load_again program_again[PROGRAM_COUNT];
     uint32_t max_frames; /* limit for sampler_new(); 0: not set, BROKER_FRAMES_MAX applies */
-    int sideband[BROKER_CPUS_MAX]; /* the client's side-band event of each CPU; <= 0: none */
+    struct server_sideband {
+        int fd;         /* the client's side-band event of the CPU; <= 0: none */
+        uint32_t opens; /* events opened since the CPU was seen offline */
+    } sideband[BROKER_CPUS_MAX];
 };
 
 /* The walk over open sockets. */
@@ -184,6 +187,8 @@ void server_forget_tables(struct server *s);
  * -EAGAIN while they are being loaded; other -errno with the kernel's reason. @err is set unless
  * 0. */
 int server_sampler(struct server *s, uint64_t wait_ns, struct error *err);
+/* Closes @e and forgets how often it was opened. */
+void sideband_forget(struct server_sideband *e);
 /* Opens one side-band event on @cpu, for request sideband and for the test of request facts.
  * Return: the fd, or -errno. */
 int sideband_open(int cpu);
