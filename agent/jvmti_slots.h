@@ -42,6 +42,7 @@ enum jni_slot {
 typedef void *jni_env;                  /* as jvmti_env */
 typedef void *jni_ref;                  /* jobject, jweak: opaque */
 #define JVMTI_VERSION_OF_JDK_8 0x30010200
+#define JVMTI_ABSENT_INFORMATION 101 /* an error: the class has no line numbers */
 #define JVMTI_ENABLE_EVENT 1
 #define JVMTI_DISABLE_EVENT 0
 

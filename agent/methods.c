@@ -21,17 +21,20 @@ struct names {
     int32_t line_count;
 };
 
-static void lines_get(jvmti_env *env, jvmti_id method, struct names *n)
+/* Returns 0 or the JVM's error; then there are no lines. */
+static int32_t lines_get(jvmti_env *env, jvmti_id method, struct names *n)
 {
     int32_t (*get)(jvmti_env *, jvmti_id, int32_t *, struct jvmti_line **) =
         jvmti_function(env, JVMTI_GET_LINE_NUMBER_TABLE);
+    int32_t error = get(env, method, &n->line_count, &n->lines);
 
-    if (get(env, method, &n->line_count, &n->lines) != 0 || n->line_count < 0) {
+    if (error != 0 || n->line_count < 0) {
         n->lines = NULL;
         n->line_count = 0;
     }
     if (n->line_count > LINES_MAX)
         n->line_count = LINES_MAX;
+    return error;
 }
 
 /* Returns a hash of the lines. */
@@ -155,10 +158,12 @@ uint32_t known(jvmti_id method)
 }
 
 /* Returns whether the method has other line numbers than when it was named. Asks the JVM once a
- * load, and not for code that was compiled before the session began. */
+ * load, and not for code that was compiled before the session began. A failed question, as for a
+ * class that was just unloaded, changes nothing. */
 static int is_changed(jvmti_env *env, jvmti_id method, struct slot *s)
 {
     struct names n;
+    int32_t error;
     int changed;
 
     if (s->load == (uint16_t)session.loads)
@@ -168,8 +173,8 @@ static int is_changed(jvmti_env *env, jvmti_id method, struct slot *s)
         return 0;
     session.asked++;
     memset(&n, 0, sizeof(n));
-    lines_get(env, method, &n);
-    changed = lines_hash(&n) != s->lines;
+    error = lines_get(env, method, &n);
+    changed = (error == 0 || error == JVMTI_ABSENT_INFORMATION) && lines_hash(&n) != s->lines;
     release(env, n.lines);
     return changed;
 }

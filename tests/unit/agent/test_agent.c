@@ -96,6 +96,7 @@ static void load(uint64_t method)
 
 static struct jvmti_line lines[] = { { 0, 10 }, { 4, 11 } };
 static unsigned lines_asked, lines_freed;
+static int32_t lines_error;
 
 static int32_t get_lines(jvmti_env *env, jvmti_id method, int32_t *ret_count,
                          struct jvmti_line **ret)
@@ -103,6 +104,8 @@ static int32_t get_lines(jvmti_env *env, jvmti_id method, int32_t *ret_count,
     (void)env;
     (void)method;
     lines_asked++;
+    if (lines_error)
+        return lines_error;
     *ret_count = ARRAY_SIZE(lines);
     *ret = lines;
     return 0;
@@ -166,6 +169,38 @@ START_TEST(a_redefined_method_gets_a_new_number)
     h->state = STREAM_REPLAYING; /* code from before the session: all of it is asked for anyway */
     load(0x20);
     ck_assert_uint_eq(lines_asked, asked + 1);
+}
+END_TEST
+
+/* The JVM has no memory for the answer, or has just unloaded the class: the first name stays. */
+START_TEST(a_failed_question_changes_nothing)
+{
+    enum { INVALID_METHODID = 23, ABSENT_INFORMATION = 101, OUT_OF_MEMORY = 110 };
+    static const int32_t FAILURES[] = { INVALID_METHODID, OUT_OF_MEMORY };
+    struct stream_header *h = attach();
+    const struct stream_method *m;
+    const struct stream_load *l;
+    unsigned count, asked;
+
+    functions[JVMTI_GET_LINE_NUMBER_TABLE - 1] = (void *)get_lines;
+    functions[JVMTI_DEALLOCATE - 1] = (void *)deallocate;
+    load(0x10);
+    asked = lines_asked;
+    for (size_t i = 0; i < ARRAY_SIZE(FAILURES); i++) {
+        lines_error = FAILURES[i];
+        load(0x10);
+        ck_assert_uint_eq(lines_asked, ++asked);
+        last_record(h, STREAM_METHOD, &count);
+        ck_assert_uint_eq(count, 1);
+        l = last_record(h, STREAM_LOAD, &count);
+        ck_assert_uint_eq(l->method, 1);
+    }
+    lines_error = ABSENT_INFORMATION; /* an answer: the new version has no lines */
+    load(0x10);
+    m = last_record(h, STREAM_METHOD, &count);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_eq(m->line_count, 0);
+    lines_error = 0;
 }
 END_TEST
 
@@ -326,6 +361,7 @@ int main(void)
     tcase_add_test(tc, a_false_head_moves_nothing);
     tcase_add_test(tc, a_full_table_costs_little);
     tcase_add_test(tc, a_redefined_method_gets_a_new_number);
+    tcase_add_test(tc, a_failed_question_changes_nothing);
     tcase_add_test(tc, a_new_version_without_room_is_not_forgotten);
     tcase_add_test(tc, a_load_asks_once_for_each_method);
     tcase_add_loop_test(tc, a_lease_has_an_end, 0, 2);
