@@ -59,7 +59,8 @@ struct dwarf_answers {
 };
 
 /* Opens the DWARF sections of @fd, which is borrowed until dwarf_close(). Returns 0; -ENOENT: the
- * file has none; -ENOEXEC: not a 64-bit little-endian ELF file, or too large; -ENOMEM. */
+ * file has none; -ENOEXEC: not a 64-bit little-endian ELF file, or too large; -ENOMEM; or
+ * why the file cannot be read. */
 int dwarf_open(int fd, struct dwarf **ret);
 struct dwarf *dwarf_close(struct dwarf *d);
 CLEANUP_FUNCTION(dwarf_closep, dwarf, dwarf_close)

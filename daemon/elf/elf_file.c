@@ -100,7 +100,7 @@ static int open_elf(struct elf_file *f, struct error *err)
     if (r == -ENOEXEC)
         return error_set(err, r, "not an ELF file");
     if (r < 0)
-        return r;
+        return error_code(err, r, "cannot read the file's headers");
     read_segments(f);
     read_sections(f);
     return 0;

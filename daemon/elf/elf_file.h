@@ -32,7 +32,7 @@ struct elf_segment {
 struct elf_file;
 
 /* Reads the headers of @fd, which is borrowed until elf_file_close(). Returns 0; -ENOEXEC: not an
- * ELF file; -EFBIG; -ENOMEM. Sets @err. */
+ * ELF file; -EFBIG; -ENOMEM; or why the file cannot be read. Sets @err. */
 int elf_file_open(int fd, struct elf_file **ret, struct error *err);
 /* Reads the headers of the content @bytes, as elf_file_open(). Takes @bytes over in every case. */
 int elf_file_open_memory(struct buf *bytes, struct elf_file **ret, struct error *err);

@@ -13,7 +13,8 @@ _Static_assert(ELF_SECTIONS_MAX * sizeof(Elf64_Shdr) +
                    (size_t)1 << 20,
                "as the header says");
 
-size_t elf_source_read(const struct elf_source *s, uint64_t at, void *p, size_t n)
+/* Returns how many of @n bytes at @at were read, fewer at the end of the file; or -errno. */
+static ssize_t read_at(const struct elf_source *s, uint64_t at, void *p, size_t n)
 {
     size_t done = 0;
 
@@ -21,7 +22,7 @@ size_t elf_source_read(const struct elf_source *s, uint64_t at, void *p, size_t 
         done = at < s->memory.n ? MIN(n, s->memory.n - (size_t)at) : 0;
         if (done)
             memcpy(p, s->memory.p + at, done);
-        return done;
+        return (ssize_t)done;
     }
     if (at > INT64_MAX || n > INT64_MAX - at)
         return 0;
@@ -30,11 +31,20 @@ size_t elf_source_read(const struct elf_source *s, uint64_t at, void *p, size_t 
 
         if (got < 0 && errno == EINTR)
             continue;
-        if (got <= 0)
+        if (got < 0)
+            return -errno;
+        if (got == 0)
             break;
         done += (size_t)got;
     }
-    return done;
+    return (ssize_t)done;
+}
+
+size_t elf_source_read(const struct elf_source *s, uint64_t at, void *p, size_t n)
+{
+    ssize_t got = read_at(s, at, p, n);
+
+    return got < 0 ? 0 : (size_t)got;
 }
 
 /* ---- headers of 32 bits ---- */
@@ -85,33 +95,39 @@ static const struct kind HEAD = { sizeof(Elf64_Ehdr), sizeof(Elf32_Ehdr), widen_
 static const struct kind PROGRAM = { sizeof(Elf64_Phdr), sizeof(Elf32_Phdr), widen_program };
 static const struct kind SECTION = { sizeof(Elf64_Shdr), sizeof(Elf32_Shdr), widen_section };
 
-/* Reads up to @count headers at @at into @to, as of 64 bits. @class: of the file. Returns how many
- * the file has. */
-static size_t read_headers(const struct elf_source *s, unsigned char class, const struct kind *kind,
-                           uint64_t at, void *to, size_t count)
+/* Reads up to *@count headers at @at into @to, as of 64 bits. @class: of the file. Sets *@count to
+ * how many the file has. Returns 0 or -errno. */
+static int read_headers(const struct elf_source *s, unsigned char class, const struct kind *kind,
+                        uint64_t at, void *to, size_t *count)
 {
     size_t bytes = class == ELFCLASS64 ? kind->bytes : kind->narrow_bytes;
+    ssize_t got = read_at(s, at, to, *count * bytes);
 
-    count = elf_source_read(s, at, to, count * bytes) / bytes;
-    if (class == ELFCLASS64)
-        return count;
-    for (size_t i = count; i-- > 0;) /* backwards, because each becomes larger */
+    *count = got < 0 ? 0 : (size_t)got / bytes;
+    for (size_t i = class == ELFCLASS64 ? 0 : *count; i-- > 0;) /* backwards: each becomes larger */
         kind->widen((char *)to + i * bytes, (char *)to + i * kind->bytes);
-    return count;
+    return got < 0 ? (int)got : 0;
 }
 
 /* ---- all headers ---- */
 
-static bool read_head(const struct elf_source *s, Elf64_Ehdr *ret)
+static int read_head(const struct elf_source *s, Elf64_Ehdr *ret)
 {
     unsigned char ident[EI_NIDENT] = { 0 };
+    ssize_t got = read_at(s, 0, ident, sizeof(ident));
+    size_t count = 1;
+    int r;
 
-    elf_source_read(s, 0, ident, sizeof(ident));
-    return memcmp(ident, ELFMAG, SELFMAG) == 0 && ident[EI_DATA] == ELFDATA2LSB &&
-           ident[EI_VERSION] == EV_CURRENT &&
-           (ident[EI_CLASS] == ELFCLASS64 || ident[EI_CLASS] == ELFCLASS32) &&
-           read_headers(s, ident[EI_CLASS], &HEAD, 0, ret, 1) == 1 &&
-           ret->e_ident[EI_CLASS] == ident[EI_CLASS];
+    if (got < 0)
+        return (int)got;
+    if (memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_DATA] != ELFDATA2LSB ||
+        ident[EI_VERSION] != EV_CURRENT ||
+        (ident[EI_CLASS] != ELFCLASS64 && ident[EI_CLASS] != ELFCLASS32))
+        return -ENOEXEC;
+    r = read_headers(s, ident[EI_CLASS], &HEAD, 0, ret, &count);
+    if (r < 0)
+        return r;
+    return count && ret->e_ident[EI_CLASS] == ident[EI_CLASS] ? 0 : -ENOEXEC;
 }
 
 static int read_programs(const struct elf_source *s, struct elf_layout *l)
@@ -123,44 +139,50 @@ static int read_programs(const struct elf_source *s, struct elf_layout *l)
     l->programs = calloc(count, sizeof(*l->programs));
     if (!l->programs)
         return -ENOMEM;
-    l->program_count =
-        read_headers(s, l->head.e_ident[EI_CLASS], &PROGRAM, l->head.e_phoff, l->programs, count);
-    return 0;
+    l->program_count = count;
+    return read_headers(s, l->head.e_ident[EI_CLASS], &PROGRAM, l->head.e_phoff, l->programs,
+                        &l->program_count);
 }
 
-/* Returns the number of sections that the file claims to have. If it has very many, their number is
- * in the first one. */
-static uint64_t claimed_sections(const struct elf_source *s, const Elf64_Ehdr *head)
+/* Sets *@ret to the number of sections that the file claims to have. If it has very many, their
+ * number is in the first one. */
+static int claimed_sections(const struct elf_source *s, const Elf64_Ehdr *head, uint64_t *ret)
 {
     Elf64_Shdr first;
+    size_t count = 1;
+    int r;
 
-    if (!head->e_shoff)
+    *ret = head->e_shoff ? head->e_shnum : 0;
+    if (!head->e_shoff || head->e_shnum)
         return 0;
-    if (head->e_shnum)
-        return head->e_shnum;
-    return read_headers(s, head->e_ident[EI_CLASS], &SECTION, head->e_shoff, &first, 1)
-               ? first.sh_size
-               : 0;
+    r = read_headers(s, head->e_ident[EI_CLASS], &SECTION, head->e_shoff, &first, &count);
+    if (count)
+        *ret = first.sh_size;
+    return r;
 }
 
 static int read_sections(const struct elf_source *s, struct elf_layout *l)
 {
-    size_t count = (size_t)MIN(claimed_sections(s, &l->head), (uint64_t)ELF_SECTIONS_MAX);
+    uint64_t claimed;
+    size_t count;
+    int r = claimed_sections(s, &l->head, &claimed);
 
-    if (!count)
-        return 0;
+    count = (size_t)MIN(claimed, (uint64_t)ELF_SECTIONS_MAX);
+    if (r < 0 || !count)
+        return r;
     l->sections = calloc(count, sizeof(*l->sections));
     if (!l->sections)
         return -ENOMEM;
-    l->section_count =
-        read_headers(s, l->head.e_ident[EI_CLASS], &SECTION, l->head.e_shoff, l->sections, count);
-    return 0;
+    l->section_count = count;
+    return read_headers(s, l->head.e_ident[EI_CLASS], &SECTION, l->head.e_shoff, l->sections,
+                        &l->section_count);
 }
 
 static int read_names(const struct elf_source *s, struct elf_layout *l)
 {
     size_t index = l->head.e_shstrndx;
     const Elf64_Shdr *h;
+    ssize_t got;
 
     if (index == SHN_XINDEX && l->section_count)
         index = l->sections[0].sh_link;
@@ -173,18 +195,17 @@ static int read_names(const struct elf_source *s, struct elf_layout *l)
     l->names = calloc(1, (size_t)h->sh_size + 1);
     if (!l->names)
         return -ENOMEM;
-    l->names_n = elf_source_read(s, h->sh_offset, l->names, (size_t)h->sh_size);
-    return 0;
+    got = read_at(s, h->sh_offset, l->names, (size_t)h->sh_size);
+    l->names_n = got < 0 ? 0 : (size_t)got;
+    return got < 0 ? (int)got : 0;
 }
 
 int elf_layout_read(const struct elf_source *s, struct elf_layout *ret)
 {
     struct elf_layout l = { 0 };
-    int r;
+    int r = read_head(s, &l.head) ?: read_programs(s, &l) ?: read_sections(s, &l) ?:
+                                                            read_names(s, &l);
 
-    if (!read_head(s, &l.head))
-        return -ENOEXEC;
-    r = read_programs(s, &l) ?: read_sections(s, &l) ?: read_names(s, &l);
     if (r < 0)
         elf_layout_deinit(&l);
     else

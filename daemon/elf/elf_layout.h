@@ -23,7 +23,7 @@ struct elf_source {
     struct span memory; /* borrowed */
 };
 
-/* Reads @n bytes at @at. Returns fewer at the end of the file or after an error. */
+/* Reads @n bytes at @at. Returns fewer at the end of the file, and 0 after an error. */
 size_t elf_source_read(const struct elf_source *s, uint64_t at, void *p, size_t n);
 
 /* Headers of 32 bits are stored as those of 64 bits. Those that the file lacks, or that are beyond
@@ -38,7 +38,8 @@ struct elf_layout {
     size_t names_n;
 };
 
-/* Reads the headers. Returns 0; -ENOEXEC: not an ELF file of these kinds; -ENOMEM. */
+/* Reads the headers. Returns 0; -ENOEXEC: not an ELF file of these kinds; -ENOMEM; or the error of
+ * pread(2). What could not be read is not taken for what the file lacks. */
 int elf_layout_read(const struct elf_source *s, struct elf_layout *ret);
 void elf_layout_deinit(struct elf_layout *l);
 /* Returns the name of section @i; "": none. */

@@ -2,10 +2,13 @@
 /* elf/: headers of ELF files, of 64 and 32 bits, with few sections and with very many. */
 #include "suite.h"
 
+#include "elf/elf_file.h"
 #include "elf/elf_layout.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static const char NAMES[] = "\0.names\0.text";
@@ -204,6 +207,57 @@ START_TEST(own_program)
 }
 END_TEST
 
+/* ---- a disk with errors ---- */
+
+static int reads_left = INT_MAX; /* reads that succeed */
+
+ssize_t __real_pread(int fd, void *p, size_t n, off_t at);
+ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at);
+ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
+{
+    if (reads_left-- > 0)
+        return __real_pread(fd, p, n, at);
+    errno = EIO;
+    return -1;
+}
+
+/* As pread(), where the compiler knows the size of the buffer. */
+ssize_t __wrap___pread_chk(int fd, void *p, size_t n, off_t at, size_t room);
+ssize_t __wrap___pread_chk(int fd, void *p, size_t n, off_t at, size_t room)
+{
+    ck_assert_uint_le(n, room);
+    return __wrap_pread(fd, p, n, at);
+}
+
+/* What could not be read is not taken for what the file lacks. */
+START_TEST(an_error_is_not_the_end)
+{
+    _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
+    _cleanup_(elf_layout_deinit) struct elf_layout l = { 0 };
+    const int reads = 5 + _i; /* the class, the head, both tables and the names */
+    struct elf_file *f = NULL;
+    struct error err = ERROR_NULL;
+
+    FILL(wide, ELFCLASS64);
+    if (_i) { /* the number of sections is in the first one */
+        wide.head.e_shnum = 0;
+        wide.sections[0].sh_size = 3;
+    }
+    ck_assert_int_eq(write(fd, &wide, sizeof(wide)), sizeof(wide));
+    for (int i = 0; i < reads; i++) {
+        reads_left = i;
+        ck_assert_int_eq(elf_layout_read(&(struct elf_source){ .fd = fd }, &l), -EIO);
+        reads_left = i;
+        ck_assert_int_eq(elf_file_open(fd, &f, &err), -EIO);
+        ck_assert_msg(strstr(err.msg, "cannot read"), "%s", err.msg);
+    }
+    reads_left = reads;
+    ck_assert_int_eq(elf_layout_read(&(struct elf_source){ .fd = fd }, &l), 0);
+    assert_all(&l);
+    reads_left = INT_MAX;
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("elf_layout");
@@ -214,5 +268,6 @@ int main(void)
     tcase_add_test(tc, names_that_cannot_be_read);
     tcase_add_test(tc, cut_and_foreign_files);
     tcase_add_test(tc, own_program);
+    tcase_add_loop_test(tc, an_error_is_not_the_end, 0, 2);
     return suite_run_case("elf_layout", tc);
 }
