@@ -96,32 +96,54 @@ static bool is_jar(struct span file)
            span_find(file, '*') == file.n;
 }
 
-/* Gets the class path of @cmdline. Returns false if there is none. */
-static bool find_class_path(struct span cmdline, struct span *ret)
+/* Gets the class path in @options, the launcher's before the main class. Returns false if there is
+ * none, or if the program does not come from it. */
+static bool find_class_path(struct span options, struct span *ret)
 {
     static const char *const OPTIONS[] = { "-cp", "-classpath", "--class-path" };
+    static const char *const OTHERS[] = { "-jar", "-m", "--module", "--module=" };
+    bool found = false;
+    struct span arg;
 
-    while (cmdline_take(&cmdline, ret)) {
-        if (span_take_str(ret, "--class-path="))
-            return true;
-        if (is_one_of(*ret, OPTIONS, ARRAY_SIZE(OPTIONS)))
-            return cmdline_take(&cmdline, ret);
+    while (cmdline_take(&options, &arg)) {
+        if (is_one_of(arg, OTHERS, ARRAY_SIZE(OTHERS)))
+            return false;
+        if (!span_take_str(&arg, "--class-path=") &&
+            (!is_one_of(arg, OPTIONS, ARRAY_SIZE(OPTIONS)) || !cmdline_take(&options, &arg)))
+            continue;
+        *ret = arg; /* the last one holds */
+        found = true;
     }
-    return false;
+    return found;
+}
+
+/* Gets the only jar of the class path @path. Returns false if it has none, or more. */
+static bool only_jar(struct span path, struct span *ret)
+{
+    struct span file;
+
+    *ret = SPAN_NULL;
+    while (span_take_until(&path, ':', &file)) {
+        if (!is_jar(file) && !span_ends_with(file, "*"))
+            continue;
+        if (ret->n || !is_jar(file))
+            return false;
+        *ret = file;
+    }
+    return ret->n > 0;
 }
 
 bool args_jar(struct span cmdline, struct span main, struct span *ret)
 {
-    struct span path;
+    struct span named, after, path;
 
     *ret = main;
     if (!is_jar(main)) {
-        if (!find_class_path(cmdline, &path))
+        if (!args_main(cmdline, &named, &after) || !span_eq(named, main))
             return false;
-        do {
-            if (!span_take_until(&path, ':', ret))
-                return false;
-        } while (!is_jar(*ret));
+        cmdline.n = (size_t)(named.p - cmdline.p);
+        if (!find_class_path(cmdline, &path) || !only_jar(path, ret))
+            return false;
     }
     *ret = span_base_name(*ret);
     return true;

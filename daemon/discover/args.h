@@ -19,8 +19,8 @@ bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_afte
 bool args_main_of_command(struct span command, struct span cmdline, struct span *ret_main,
                           struct span *ret_after);
 /* Gets the name of the program's jar, without folders. That is @main (of args_main()) if it is one,
- * else the first jar in the class path of @cmdline. Returns false if there is none. Points into the
- * arguments. */
+ * else the jar in the class path of @cmdline if there is exactly one. Of several jars, any may be a
+ * library. Returns false if there is none. Points into the arguments. */
 bool args_jar(struct span cmdline, struct span main, struct span *ret);
 /* Gets the name of a program that created a JVM without Java's launcher: argv[0] of @cmdline
  * without its folders. A scripting language has the name of its script. Returns false if there is
