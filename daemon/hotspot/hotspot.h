@@ -117,7 +117,8 @@ uint64_t hotspot_vm_unanswered(const struct hotspot_vm *vm);
 int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t at_ns, uint64_t *now_ns, uint64_t *ret);
 
 /* Gets where the VM counts unloaded classes, for readers in its own context. Return: 0; -EAGAIN:
- * unreadable at this moment; -ENOENT: it is not known, and *ret is all zero. */
+ * unreadable at this moment; -ENOENT: it is not known, or was unreadable too often. *ret is then
+ * all zero. */
 int hotspot_vm_unload_places(struct hotspot_vm *vm, struct unwind_unloads *ret);
 
 /* Returns whether @pc is within the code cache's outer bounds: a cheap first test. Returns false

@@ -16,6 +16,10 @@ static const char *const COUNTERS[] = { "java.cls.unloadedClasses",
 _Static_assert(ARRAY_SIZE(COUNTERS) == ARRAY_SIZE(((struct unload_places *)NULL)->at),
                "a place for each");
 
+/* The places are only for speed. So if the counters stay unreadable, the JVM is soon taken for one
+ * without them. */
+#define TRIES_MAX 4
+
 struct search {
     uint64_t start;
     struct unload_places found;
@@ -90,8 +94,15 @@ int hotspot_vm_unload_places(struct hotspot_vm *vm, struct unwind_unloads *ret)
     *ret = (struct unwind_unloads){ 0 };
     if (!vm->layout.can_redefine_at)
         return -ENOENT;
-    if (vm_is_left(vm) || (!found->looked && vm_call(vm, run_find_places, &none, 0) < 0))
+    if (vm_is_left(vm))
         return -EAGAIN;
+    if (!found->looked) {
+        if (found->tries == TRIES_MAX)
+            return -ENOENT;
+        vm->unloads.tries++; /* a reading that succeeds sets it back */
+        if (vm_call(vm, run_find_places, &none, 0) < 0)
+            return -EAGAIN;
+    }
     if (!found->at[0] || !found->at[1]) {
         vm->unloads.looked = false; /* a JVM that starts may count them later */
         return -ENOENT;

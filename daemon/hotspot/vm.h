@@ -110,6 +110,7 @@ struct kept_unloads {
 struct unload_places {
     uint64_t at[2];
     bool looked;
+    unsigned tries; /* of hotspot_vm_unload_places() that failed so far */
     struct kept_unloads kept;
 };
 

@@ -95,6 +95,22 @@ START_TEST(a_walk_counts_unloads)
 }
 END_TEST
 
+/* Counters that stay unreadable are given up, so that the rest of the VM is described. */
+START_TEST(unreadable_counters_are_given_up)
+{
+    struct unwind_unloads places;
+    int r, tries = 0;
+
+    w->vm.layout.can_redefine_at = WAITING_CODE + 16;
+    w->vm.layout.perf_start_at = w->vm.layout.perf_capacity_at = 0x1000; /* not mapped */
+    while ((r = hotspot_vm_unload_places(&w->vm, &places)) == -EAGAIN && tries < 100)
+        tries++;
+    ck_assert_int_eq(r, -ENOENT);
+    ck_assert_int_ge(tries, 2); /* one failure is not enough */
+    ck_assert_uint_eq(places.at[0] | places.at[1] | places.can_redefine, 0);
+}
+END_TEST
+
 /* A thread of the VM itself has no request. One without a JavaThread may have, if its stack is not
  * known to the end, or has Java code. */
 START_TEST(native_threads_have_no_request)
@@ -265,6 +281,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, walks_to_the_root);
     tcase_add_test(tc, a_walk_counts_unloads);
+    tcase_add_test(tc, unreadable_counters_are_given_up);
     tcase_add_test(tc, native_threads_have_no_request);
     tcase_add_test(tc, a_stack_has_its_limit);
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
