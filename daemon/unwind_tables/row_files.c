@@ -11,9 +11,7 @@
 
 /* How long a table of a file without an identity is used, and by its opener alone. */
 #define ROW_FILES_OPENER_NS (60 * NSEC_PER_SEC)
-/* Least times before another try for an owner: after a reading that failed, or found no room for
- * the rows of a file (REFUSED), and if there was no room to read a copy of it (BUSY). */
-#define ROW_FILES_REFUSED_NS (10 * NSEC_PER_SEC)
+/* Least time before another try for an owner if there was no room to read a copy of a file. */
 #define ROW_FILES_BUSY_NS NSEC_PER_SEC
 
 /* A file that @id has mapped at @m, just opened or pinned. */

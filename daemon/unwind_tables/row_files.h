@@ -10,6 +10,10 @@
 
 struct row_files;
 
+/* Least time before another try for an owner, after a reading that failed, or found no room for the
+ * rows of a file. */
+#define ROW_FILES_REFUSED_NS (10 * NSEC_PER_SEC)
+
 /* Borrows @io. Returns 0 or -errno. */
 int row_files_new(const struct feeder_io *io, struct row_files **ret);
 struct row_files *row_files_free(struct row_files *f);

@@ -43,6 +43,8 @@ struct known_process {
     struct row_table *more; /* the mappings that found no room in @what; NULL: none */
     size_t left_out;        /* mappings that the description lacks */
     bool no_rows;           /* the rows of a file found no room */
+    uint64_t again_ns;      /* CLOCK_MONOTONIC: when to try failed readings of files again; 0: none
+                             * failed */
     size_t looked;          /* index in the maps of the first file not looked at; 0: all were */
 };
 
@@ -237,6 +239,8 @@ static int mapping_add(struct feeder *f, const struct feeder_process *p, size_t 
         return r;
     d->pending |= r == FEEDER_PENDING;
     d->k->no_rows |= r == -ENOSPC;
+    if (r < 0 && r != -ENOSPC)
+        d->k->again_ns = clock_monotonic_ns() + ROW_FILES_REFUSED_NS;
     if (t && ehframe_bias(t->segments, t->segment_count, m->start, m->offset, &u->bias)) {
         u->first_row = t->first;
         u->row_count = t->count;
@@ -431,6 +435,13 @@ bool feeder_lacks_rows(const struct feeder *f, int32_t host_pid)
     struct known_process **k = process_find(f, host_pid);
 
     return k && (*k)->no_rows;
+}
+
+uint64_t feeder_again_ns(const struct feeder *f, int32_t host_pid)
+{
+    struct known_process **k = process_find(f, host_pid);
+
+    return k ? (*k)->again_ns : 0;
 }
 
 void feeder_forget(struct feeder *f, int32_t host_pid)

@@ -65,6 +65,9 @@ const struct unwind_process *feeder_known(const struct feeder *f, int32_t host_p
 size_t feeder_left_out(const struct feeder *f, int32_t host_pid);
 /* Returns whether the rows of any of its files found no room. */
 bool feeder_lacks_rows(const struct feeder *f, int32_t host_pid);
+/* Returns when to update it again because the reading of any of its files failed for now
+ * (CLOCK_MONOTONIC); 0: none failed. */
+uint64_t feeder_again_ns(const struct feeder *f, int32_t host_pid);
 void feeder_forget(struct feeder *f, int32_t host_pid);
 /* Returns whether an update ran out of time before it had looked at all files. feeder_poll() then
  * returns true. */

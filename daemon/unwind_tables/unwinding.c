@@ -3,7 +3,7 @@
  * When sampled processes are described. The first time is before sampling starts if the process is
  * known then, else at its first sample. It is described again when a walk met code that no table
  * covers (a library was loaded) and when it turned out to be a JVM. It is also described again 1 s
- * and 10 s after the first time.
+ * and 10 s after the first time, and 10 s after a file of it could not be read.
  */
 #include "unwind_tables/unwinding.h"
 
@@ -40,13 +40,14 @@ struct watched {
     struct proc_id id;
     uint64_t begun_ns, read_ns; /* times of the first and last reading */
     uint64_t reads, samples;
-    uint64_t wait_ns; /* least time before the next reading: doubles while readings follow each
-                       * other */
-    bool jvm;         /* described as a JVM */
-    bool frozen;      /* the layout of frozen frames is described, or never will be */
-    bool pending;     /* some of its files are still being read */
-    bool left_out;    /* some of its mappings found no room */
-    bool more;        /* it has many files, and not all were looked at */
+    uint64_t wait_ns;  /* least time before the next reading: doubles while readings follow each
+                        * other */
+    uint64_t again_ns; /* when files are read again that could not be read; 0: none */
+    bool jvm;          /* described as a JVM */
+    bool frozen;       /* the layout of frozen frames is described, or never will be */
+    bool pending;      /* some of its files are still being read */
+    bool left_out;     /* some of its mappings found no room */
+    bool more;         /* it has many files, and not all were looked at */
     uint32_t exec_id;
     struct maps_met *met; /* owned; NULL: no sample met a mapping without room */
     bool no_room;         /* the tables have no room for a further process of its owner */
@@ -178,6 +179,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
         w->pending = r == FEEDER_PENDING;
         w->more = w->pending && feeder_has_more(u->feeder);
         w->no_room = r == -ENOSPC;
+        w->again_ns = feeder_again_ns(u->feeder, p->id.host_pid);
         w->left_out = maps.truncated || feeder_left_out(u->feeder, p->id.host_pid);
     }
     maps_deinit(&maps);
@@ -344,7 +346,8 @@ void unwinding_see(struct unwinding *u, struct process *p, const struct sample_r
     if (first || (p->jvm == JVM_READY && !w->jvm) || (w->reads < 2 && age_ns > NSEC_PER_SEC) ||
         (w->reads < 3 && age_ns > 10 * NSEC_PER_SEC))
         wanting = true;
-    wanting |= meet(w, rec, frames) || meets_frozen(w, rec, frames) || w->pending;
+    wanting |= meet(w, rec, frames) || meets_frozen(w, rec, frames) || w->pending ||
+               (w->again_ns && now_ns >= w->again_ns);
     if (!wanting || (w->reads && now_ns - w->read_ns < w->wait_ns))
         return;
     if (asked_for || first) /* without a description no stack of a JVM can be walked */

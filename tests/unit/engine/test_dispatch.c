@@ -150,6 +150,50 @@ START_TEST(a_sample_waits_for_the_symbols_of_its_stack)
 }
 END_TEST
 
+/* Returns whether the description of the process has rows. */
+static bool has_rows(const struct sample_record *rec)
+{
+    const struct unwind_process *known =
+        unwinding_process(rig.captures.unwinding, rig_process(&rig), rec);
+
+    return known && ANY_OF(i, known->mapping_count, known->mappings[i].row_count > 0);
+}
+
+/* Shows a sample whose walk reached the root at @now_ns, and waits until no file is being read. */
+static void see(const struct sample_record *rec, uint64_t now_ns)
+{
+    struct captures *c = &rig.captures;
+    uint64_t until_ns = clock_monotonic_ns() + 10 * NSEC_PER_SEC;
+
+    unwinding_see(c->unwinding, rig_process(&rig), rec, NULL, /* asked_for= */ true, now_ns);
+    for (int i = 0; i < 500 && !has_rows(rec) && clock_monotonic_ns() < until_ns; i++) {
+        usleep(1000);
+        unwinding_poll(c->unwinding, c->discover, now_ns);
+    }
+}
+
+/* Files that could not be read are read again after 10 s, though no walk ends for want of them. */
+START_TEST(unreadable_files_are_read_again)
+{
+    struct sample_record rec;
+    uint64_t now_ns;
+
+    rig_close(&rig);
+    rig_open_unread(&rig);
+    rec = rig_sample_of(&rig, 0);
+    rec.user_end = UNWIND_END_ROOT;
+    fake_broker_answer(rig.fake, BROKER_MAPPED, -EIO, 1000);
+    for (int i = 0; i < 3; i++) /* a process is described so often in any case */
+        unwinding_again(rig.captures.unwinding, rig_process(&rig), clock_monotonic_ns());
+    fake_broker_answer(rig.fake, BROKER_MAPPED, 0, 0);
+    now_ns = clock_monotonic_ns();
+    see(&rec, now_ns + 8 * NSEC_PER_SEC);
+    ck_assert(!has_rows(&rec));
+    see(&rec, now_ns + 11 * NSEC_PER_SEC);
+    ck_assert(has_rows(&rec));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("dispatch");
@@ -166,5 +210,6 @@ int main(void)
     tcase_add_test(tc, a_copy_of_a_process_without_room_is_counted);
     tcase_add_test(tc, a_sample_is_named_once_for_all_captures);
     tcase_add_test(tc, a_sample_waits_for_the_symbols_of_its_stack);
+    tcase_add_test(tc, unreadable_files_are_read_again);
     return suite_run_case("dispatch", tc);
 }

@@ -373,8 +373,8 @@ START_TEST(refuses_rows_to_the_one_whose_share_is_full)
 }
 END_TEST
 
-/* A reading that fails, as by an error of the disk, holds for now: the file is read again, on a
- * thread for another owner at once. */
+/* A reading that fails, as by an error of the disk, holds for now: the file is read again after a
+ * while, on a thread for another owner at once. */
 START_TEST(a_failed_reading_holds_for_now)
 {
     struct mapping m = { .start = 0x10000, .end = 0x20000, .inode = 77, .exec = true };
@@ -394,9 +394,12 @@ START_TEST(a_failed_reading_holds_for_now)
     describe_whole(10, &one);
     ck_assert_uint_eq(last.mappings[0].row_count, 0);
     ck_assert(!feeder_lacks_rows(feeder, 10));
+    ck_assert_uint_gt(feeder_again_ns(feeder, 10), clock_monotonic_ns());
+    ck_assert_uint_le(feeder_again_ns(feeder, 10), clock_monotonic_ns() + 10 * NSEC_PER_SEC);
     file_access = O_RDONLY;
     describe_whole(10 + _i, &one);
     ck_assert_uint_gt(last.mappings[0].row_count, 0);
+    ck_assert_uint_eq(feeder_again_ns(feeder, 10 + _i), 0);
     ck_assert(unlink(path) == 0);
     ck_assert(rmdir(folder) == 0);
 }
