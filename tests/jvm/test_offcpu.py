@@ -203,8 +203,10 @@ class OffCpu(WithEvent):
         """Returns the maps `budgets` of each program of this flamed: another flamed may run here."""
         maps = json.loads(subprocess.run(["bpftool", "--json", "map", "show"], capture_output=True, check=True).stdout)
         programs = json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
-        mine = {int(line.split()[1]) for pid in self.daemon.pids() for fd in os.listdir(f"/proc/{pid}/fdinfo")
-                for line in proc.read(f"/proc/{pid}/fdinfo/{fd}").splitlines() if line.startswith("prog_id:")}
+        mine = set()
+        for fd in (f"/proc/{pid}/fdinfo/{fd}" for pid in self.daemon.pids() for fd in os.listdir(f"/proc/{pid}/fdinfo")):
+            with contextlib.suppress(FileNotFoundError): # it was closed since
+                mine |= {int(line.split()[1]) for line in proc.read(fd).splitlines() if line.startswith("prog_id:")}
         budgets = {m["id"] for m in maps if m.get("name") == "budgets"}
         return {p["name"]: budgets & set(p.get("map_ids", [])) for p in programs if p["id"] in mine and budgets & set(p.get("map_ids", []))}
 
