@@ -9,9 +9,9 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* Names: "throw_div0_exception Runtime1 stub", "_new_instance_Java" (JDK 8, 11, 17, 21: seen); "C1
- * Runtime throw_div0_exception_blob", "C2 Runtime new_instance" (25 and 26: seen);
- * "throw_div0_exception_blob (C1 runtime)", "new_instance_blob (C2 runtime)" (27 and 28: seen). */
+/* Names: "throw_div0_exception Runtime1 stub", "_new_instance_Java" (up to JDK 22; seen in 17); "C1
+ * Runtime throw_div0_exception_blob", "C2 Runtime new_instance" (seen in 25);
+ * "throw_div0_exception_blob (C1 runtime)", "new_instance_blob (C2 runtime)" (seen in 27, 28). */
 uint8_t leaf_stub_flow(const char *name)
 {
     bool c1 = ends_with(name, "Runtime1 stub") || strncmp(name, "C1 Runtime ", 11) == 0 ||

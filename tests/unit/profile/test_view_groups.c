@@ -200,7 +200,7 @@ END_TEST
 
 static const struct {
     const char *event;
-    bool sampled; /* it has samples, of which a parameter shows none */
+    bool sampled; /* it has samples, but a parameter hides all of them */
     const char *line;
 } EMPTY[] = {
     { "cpu", false, "(no samples: the target used no CPU time)\n" },
