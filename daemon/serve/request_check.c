@@ -84,12 +84,37 @@ static int request_read_params(struct request *req, struct error *err)
                    : query_parse(query, &req->query, err);
 }
 
+/* Returns whether the answer is a stream of events. Of the past, only /top has events. */
+static bool wants_stream(const struct request *req, struct span accept)
+{
+    bool at_once = req->route->negotiates && req->params.given & PARAMS_RANGE;
+
+    return req->route->streams && !at_once && negotiate_events(accept);
+}
+
+/* Sets the format that @accept prefers. A stream has the default, as its capture may end before the
+ * stream begins. Returns false with an answer if there is none. */
+static bool choose_format(struct request *req, struct span accept)
+{
+    size_t count;
+    const struct render_format *formats = render_formats(&count);
+    struct error err = ERROR_NULL;
+
+    req->params.picture.format =
+        req->wants.events ? &formats[0] : negotiate_format(accept, formats, count);
+    if (req->params.picture.format)
+        return true;
+    error_set(&err, 0, "none of the formats has a type that the Accept header names");
+    error_remedy(&err, "send Accept: */*, or say format=, such as format=%s", formats[0].name);
+    answer_problem(&req->answer, 406, &err, SPAN_NULL);
+    return false;
+}
+
 /* Parses the parameters in req->query. Returns false with an answer that names the mistake. */
 static bool request_take_params(struct request *req, struct span accept)
 {
     struct span unknown = SPAN_NULL;
     struct error err = ERROR_NULL;
-    size_t count;
     int r = params_parse(&req->query, req->route->params, &req->params, &unknown, &err);
 
     if (r != 0) {
@@ -102,20 +127,8 @@ static bool request_take_params(struct request *req, struct span accept)
         return false;
     req->wants.text = req->params.list.format == LIST_TEXT ||
                       (req->params.list.format == LIST_UNSAID && negotiate_text(accept));
-    req->wants.events = req->route->streams && negotiate_events(accept);
-    if (req->route->negotiates && !req->params.picture.format && !req->wants.events) {
-        const struct render_format *formats = render_formats(&count);
-
-        req->params.picture.format = negotiate_format(accept, formats, count);
-        if (!req->params.picture.format) {
-            error_set(&err, 0, "none of the formats has a type that the Accept header names");
-            error_remedy(&err, "send Accept: */*, or say format=, such as format=%s",
-                         formats[0].name);
-            answer_problem(&req->answer, 406, &err, SPAN_NULL);
-            return false;
-        }
-    }
-    return true;
+    req->wants.events = wants_stream(req, accept);
+    return !req->route->negotiates || req->params.picture.format || choose_format(req, accept);
 }
 
 /* Reads and parses the parameters. Returns false with an answer that names the mistake. */

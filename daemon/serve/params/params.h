@@ -96,7 +96,7 @@ struct pattern_params {
 
 /* How a profile is drawn. */
 struct picture_params {
-    const struct render_format *format; /* NULL: not given */
+    const struct render_format *format; /* NULL: not given, and the route has none by default */
     char title[PARAMS_TITLE_MAX + 4];   /* cleaned; "": not given */
     double minwidth;                    /* percent */
     size_t width, top;                  /* 0: not given */

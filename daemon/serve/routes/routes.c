@@ -51,7 +51,8 @@ static const struct route ROUTES[] = {
                   "`from` nothing is sampled. The answer comes at once, from what the flight "
                   "recorder and the store hold of that time. `pid` is then the last process with "
                   "that pid, dead or alive. With `Accept: text/event-stream`: events `progress` "
-                  "while it runs, then `done` with the `link` of the profile, or `failed`.") },
+                  "while it runs, then `done` with the `link` of the profile, or `failed`. There "
+                  "are none with `from` or `at`.") },
     { "/top", METHOD_GET, ROLE_PROFILE, PARAMS_TOP, .streams = true, .waits = true,
       .handle = handle_top, .finish = finish_top, .audit = AUDIT_CAPTURE,
       DOC("getTop", "The hottest functions, live or of a time in the past",

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define JSON "Content-Type: application/json\r\n"
+#define EVENTS "Accept: text/event-stream\r\n"
 
 /* ---- a table of requests and answers ---- */
 
@@ -86,6 +87,15 @@ static const struct {
     { "DELETE", "/api/v1/captures/" FAKE_ID_NONE, NULL, NULL, 404, NULL, NULL },
     { "GET", "/profile?pid=1000&from=-60s&format=collapsed", NULL, NULL, 200,
       "text/plain; charset=utf-8", "leaf 1" },
+    /* the past is no stream of events */
+    { "GET", "/profile?pid=1000&from=-60s", EVENTS, NULL, 406, NULL, "Accept" },
+    { "GET", "/profile?pid=1000&at=-60s", EVENTS, NULL, 406, NULL, "Accept" },
+    { "HEAD", "/profile?pid=1000&from=-60s", EVENTS, NULL, 406, NULL, NULL },
+    { "GET", "/profile?pid=1000&from=-60s&format=collapsed", EVENTS, NULL, 200,
+      "text/plain; charset=utf-8", "leaf 1" },
+    { "GET", "/profile?pid=1000&from=-60s", "Accept: text/event-stream, */*\r\n", NULL, 200,
+      "text/html; charset=utf-8", "<!doctype html>" },
+    { "GET", "/top?pid=1000&from=-60s", EVENTS, NULL, 200, "text/event-stream", "event: top" },
     { "GET", "/profile?from=-60s&to=-60s", NULL, NULL, 400, NULL, "before" },
     { "GET", "/profile?from=-60s&to=-2m", NULL, NULL, 400, NULL, "before" },
     { "GET", "/profile?from=-60s&seconds=5", NULL, NULL, 400, NULL, "seconds says how to sample" },
