@@ -71,6 +71,16 @@ static int lose(struct broker *b, struct error *err, const char *why)
     return say_lost(err, why);
 }
 
+/* Writes to @err that flamed could not take a file. Returns -EMFILE. */
+static int say_refused(struct error *err)
+{
+    error_set(err, -EMFILE,
+              "flamed cannot take a file from flamed-broker: it has too many files "
+              "open, or a security module refuses it this file");
+    error_remedy(err, "raise flamed's hard limit of open files (ulimit -Hn)");
+    return -EMFILE;
+}
+
 static void close_all(int *fds, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -94,16 +104,17 @@ static bool wait_readable(int fd, uint64_t deadline_ns)
     }
 }
 
-/* Receives one message of the answer to @q and appends its fds to @fds. Returns 0, or -ENOTCONN
- * with all of @fds closed. */
+/* Receives one message of the answer to @q and appends its fds to @fds. Returns 0; -EMFILE if
+ * flamed could not take the fds, which are -1 then; or -ENOTCONN with all of @fds closed. */
 static int receive_part(struct broker *b, const struct broker_request *q, uint64_t deadline_ns,
                         struct broker_answer *a, int *fds, size_t fds_max, size_t *count,
                         struct error *err)
 {
-    struct broker_answer raw;
+    struct broker_answer raw = { 0 };
     const char *why = "it sent no valid answer";
     int got[BROKER_FDS_MAX];
     size_t got_count = 0;
+    bool refused;
     ssize_t n;
 
     if (!wait_readable(b->fd, deadline_ns)) {
@@ -112,12 +123,18 @@ static int receive_part(struct broker *b, const struct broker_request *q, uint64
         n = wire_receive(b->fd, &raw, sizeof(raw), got, ARRAY_SIZE(got), &got_count);
         if (n == 0 || n == -ECONNRESET) /* reset: the broker has not read a request */
             why = "it has ended";
+        refused = n == -EMFILE;
+        if (refused) {
+            n = sizeof(raw);
+            got_count = MIN(raw.fd_count, ARRAY_SIZE(got));
+            memset(got, -1, sizeof(got));
+        }
         if (n > 0 && broker_answer_check(&raw, (size_t)n, got_count, q, *count, a) == 0 &&
             *count + got_count <= fds_max) {
             if (got_count)
                 memcpy(fds + *count, got, got_count * sizeof(*got));
             *count += got_count;
-            return 0;
+            return refused ? -EMFILE : 0;
         }
     }
     close_all(got, got_count);
@@ -130,6 +147,7 @@ int client_call_locked(struct broker *b, struct broker_request *q, struct broker
 {
     uint64_t deadline_ns = clock_monotonic_ns() + ANSWER_DEADLINE_NS;
     size_t count = 0;
+    bool refused = false;
     int r;
 
     *a = (struct broker_answer){ 0 };
@@ -142,9 +160,14 @@ int client_call_locked(struct broker *b, struct broker_request *q, struct broker
         return lose(b, err, "it has ended");
     do {
         r = receive_part(b, q, deadline_ns, a, fds, fds_max, &count, err);
-        if (r < 0)
+        if (r < 0 && r != -EMFILE)
             return r;
+        refused = refused || r == -EMFILE;
     } while (a->more);
+    if (refused) {
+        close_all(fds, count);
+        return say_refused(err);
+    }
     if (a->result < 0) {
         error_set(err, a->result, "%s", a->body.failure.msg);
         if (a->body.failure.remedy[0])

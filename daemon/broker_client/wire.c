@@ -106,7 +106,7 @@ ssize_t wire_receive(int fd, void *p, size_t size, int *ret_fds, size_t fds_max,
     if (msg.msg_flags & MSG_CTRUNC) {
         for (size_t i = 0; i < count; i++)
             close_fd(ret_fds[i]);
-        return -EBADMSG;
+        return -EMFILE;
     }
     *ret_fd_count = count;
     return r;

@@ -16,6 +16,7 @@ int wire_send(int fd, const void *p, size_t n, const int *fds, size_t fd_count);
 /* Receives one message into @p. Returns the size of the message, 0 at the end of the connection, or
  * -errno. The size may be more than @size; the rest is then dropped. Puts up to @fds_max fds,
  * close-on-exec, into @ret_fds; they are the caller's. With @fds_max 0 the kernel drops the peer's
- * fds. Returns -EBADMSG if fds were lost. */
+ * fds. Returns -EMFILE if this process could not take all fds: it then has none of them, @p has the
+ * message, and the connection still works. */
 ssize_t wire_receive(int fd, void *p, size_t size, int *ret_fds, size_t fds_max,
                      size_t *ret_fd_count);

@@ -263,11 +263,15 @@ static void start_helper(struct launcher *l, struct launcher_message *m, int *fd
 /* Handles one message. Returns false if the broker closed the connection. */
 static bool take_message(struct launcher *l)
 {
-    struct launcher_message m;
+    struct launcher_message m = { 0 };
     int fds[LAUNCHER_FDS];
     size_t count = 0;
     ssize_t n = wire_receive(l->socket, &m, sizeof(m), fds, LAUNCHER_FDS, &count);
 
+    if (n == -EMFILE) { /* the broker's next attach may find descriptors */
+        answer(l, &m, -1, EMFILE);
+        return true;
+    }
     if (n <= 0)
         return false;
     if (launcher_message_check(&m, (size_t)n, count) == 0)

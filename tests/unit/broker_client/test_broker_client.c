@@ -3,6 +3,7 @@
 #include "tests/unit/broker/broker_fixture.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 
 enum lie {
     NO_LIE,
@@ -85,6 +86,30 @@ static void *lie_once(void *p)
     return NULL;
 }
 
+/* Answers the request in two messages with one descriptor each, then once more in one. */
+static void *answer_three_times(void *p)
+{
+    int fd = *(int *)p;
+
+    for (int i = 0; i < 3; i++) {
+        struct broker_answer a = { .version = BROKER_WIRE_VERSION, .fd_count = 1, .more = i == 0 };
+        struct broker_request q;
+        static uint32_t seq, kind;
+        size_t got;
+
+        if (i != 1) {
+            if (wire_receive(fd, &q, sizeof(q), NULL, 0, &got) != sizeof(q))
+                return NULL;
+            seq = q.seq;
+            kind = q.kind;
+        }
+        a.seq = seq;
+        a.kind = kind;
+        wire_send(fd, &a, sizeof(a), &fx.proc_fd, 1);
+    }
+    return NULL;
+}
+
 static void *close_unread(void *fd)
 {
     struct pollfd p = { .fd = *(int *)fd, .events = POLLIN };
@@ -121,6 +146,36 @@ START_TEST(the_client_believes_no_lie)
         ck_assert_int_eq(poll(&p, 1, 0), 1); /* a poll of the fd shows the end */
         ck_assert_int_eq(broker_kallsyms(b, &fd, &err), -ENOTCONN);
     }
+    broker_free(b);
+    close(pair[1]);
+    ck_assert_int_eq(count_fds(getpid()), before);
+}
+END_TEST
+
+/* Only that request fails: the broker has done nothing wrong. */
+START_TEST(a_client_without_descriptors_keeps_the_broker)
+{
+    struct error err = ERROR_NULL;
+    int pair[2], fds[BROKER_CPUS_MAX], before = count_fds(getpid());
+    struct rlimit all, none;
+    struct broker *b = NULL;
+    size_t count = 0;
+    pthread_t t;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    ck_assert_int_eq(broker_new(pair[0], &b), 0);
+    pthread_create(&t, NULL, answer_three_times, &pair[1]);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+    none = (struct rlimit){ 3, all.rlim_max };
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ck_assert_int_eq(broker_sideband(b, fds, &count, &err), -EMFILE);
+    ck_assert_ptr_nonnull(strstr(err.remedy, "ulimit -Hn"));
+    ck_assert(!broker_lost(b));
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+    ck_assert_int_eq(broker_sideband(b, fds, &count, &err), 0);
+    ck_assert_uint_eq(count, 1);
+    pthread_join(t, NULL);
+    close(fds[0]);
     broker_free(b);
     close(pair[1]);
     ck_assert_int_eq(count_fds(getpid()), before);
@@ -194,6 +249,7 @@ int main(void)
     tcase_add_checked_fixture(pure, fixture_without_broker, fixture_without_broker_end);
     tcase_set_timeout(pure, 30);
     tcase_add_loop_test(pure, the_client_believes_no_lie, 0, LIES);
+    tcase_add_test(pure, a_client_without_descriptors_keeps_the_broker);
     tcase_add_test(pure, a_silent_peer_is_lost_after_10_s);
     tcase_add_test(pure, a_broker_that_dies_in_a_request_has_ended);
     suite_add_tcase(s, pure);

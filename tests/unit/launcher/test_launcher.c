@@ -3,6 +3,7 @@
 #include "suite.h"
 
 #include "base/cleanup.h"
+#include "broker_client/wire.h"
 #include "launcher/launcher.h"
 
 #include <errno.h>
@@ -84,6 +85,22 @@ START_TEST(a_late_answer_is_not_that_of_the_next)
 }
 END_TEST
 
+/* The kernel drops the last descriptor, as it drops those that the launcher may not have. */
+START_TEST(an_attach_without_its_descriptors_is_the_only_one_refused)
+{
+    struct launcher_message m = { .serial = 1 };
+    int result_fd, file = -1, fds[LAUNCHER_FDS + 1];
+
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        fds[i] = launcher;
+    ck_assert_int_eq(wire_send(launcher, &m, sizeof(m), fds, ARRAY_SIZE(fds)), 0);
+    ck_assert_int_eq(launcher_take_answer(launcher, &m, &file), EMFILE);
+    m = send_job(2, &result_fd);
+    ck_assert_int_eq(launcher_take_answer(launcher, &m, &file), 0);
+    close(result_fd);
+}
+END_TEST
+
 START_TEST(a_launcher_without_answer_is_not_awaited_for_long)
 {
     struct launcher_message m = { .serial = 1 };
@@ -108,6 +125,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, an_attach_begins);
+    tcase_add_test(tc, an_attach_without_its_descriptors_is_the_only_one_refused);
     tcase_add_test(tc, an_attach_that_was_given_up_does_not_begin);
     tcase_add_test(tc, a_late_answer_is_not_that_of_the_next);
     tcase_add_test(tc, a_launcher_without_answer_is_not_awaited_for_long);
