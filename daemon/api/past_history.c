@@ -201,7 +201,7 @@ static void kept_describe(struct kept_past *k, struct profile **ret)
 /* Merges the profiles of several events into one. *ret stays NULL if there are none. */
 static int kept_finish(struct kept_past *k, struct profile **ret)
 {
-    struct profile *parts[ARRAY_SIZE(KEPT)] = { NULL }, meta;
+    struct profile *parts[ARRAY_SIZE(KEPT)] = { NULL };
     size_t count = 0;
     int r = 0;
 
@@ -217,13 +217,8 @@ static int kept_finish(struct kept_past *k, struct profile **ret)
             parts[count] = profile_unref(parts[count]);
         count += parts[count] != NULL;
     }
-    if (r == 0 && count == 1) {
-        *ret = profile_ref(parts[0]);
-    } else if (r == 0 && count) {
-        past_meta(k->filter, parts[0]->start_ns, parts[0]->end_ns, &meta);
-        meta.start_realtime_ns = parts[0]->start_realtime_ns;
-        r = profile_merge(parts, count, NULL, &meta, ret);
-    }
+    if (r == 0)
+        r = past_join(k->filter, parts, count, ret);
     for (size_t i = 0; i < count; i++)
         profile_unref(parts[i]);
     return r;

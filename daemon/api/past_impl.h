@@ -101,6 +101,10 @@ void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t fro
                     uint64_t to_ns);
 /* Fills in the facts of a profile of [@from_ns, @to_ns) (CLOCK_MONOTONIC), except its events. */
 void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, struct profile *ret);
+/* Joins profiles of one time, each of another event of the request (profile_join()). *ret stays
+ * NULL if there are none. 0 or -ENOMEM. */
+int past_join(const struct past_filter *f, struct profile *const *parts, size_t count,
+              struct profile **ret);
 /* Adds warnings to *@p: that it has less than was requested (@reach), that it lacks some of
  * @events, that it has several processes. *@p has no other owner yet. */
 void past_warn(const struct target_selector *t, const char *reach, const char *events,

@@ -53,6 +53,20 @@ void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, st
     text_clean_into(span_of(ret->target), ret->target, sizeof(ret->target));
 }
 
+int past_join(const struct past_filter *f, struct profile *const *parts, size_t count,
+              struct profile **ret)
+{
+    struct profile meta;
+
+    if (count == 1)
+        *ret = profile_ref(parts[0]);
+    if (count <= 1)
+        return 0;
+    past_meta(f, parts[0]->start_ns, parts[0]->end_ns, &meta);
+    meta.start_realtime_ns = parts[0]->start_realtime_ns;
+    return profile_join(parts, count, &meta, ret);
+}
+
 /* Warns if more than 1 % of the waiting time has cut stacks. */
 static void warn_cut(struct profile *p)
 {
@@ -245,7 +259,7 @@ static void free_parts(struct recorded_past *a)
 int past_recorded(struct api *api, struct past_filter *f, const char *events,
                   struct recorded_past *a, struct profile **ret, struct error *err)
 {
-    struct profile *parts[ARRAY_SIZE(RECORDED)] = { NULL }, meta;
+    struct profile *parts[ARRAY_SIZE(RECORDED)] = { NULL };
     struct past_images *images = NULL;
     size_t count = 0;
     int r;
@@ -268,13 +282,8 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
     f->images = NULL; /* the strings of images belong to the parts */
     past_images_free(images);
     free_parts(a);
-    if (r == 0 && count == 1) {
-        *ret = profile_ref(parts[0]);
-    } else if (r == 0 && count) {
-        past_meta(f, parts[0]->start_ns, parts[0]->end_ns, &meta);
-        meta.start_realtime_ns = parts[0]->start_realtime_ns;
-        r = profile_merge(parts, count, NULL, &meta, ret);
-    }
+    if (r == 0)
+        r = past_join(f, parts, count, ret);
     for (size_t i = 0; i < count; i++)
         profile_unref(parts[i]);
     return r;

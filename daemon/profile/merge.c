@@ -31,6 +31,7 @@ struct merger {
     uint8_t events[PROFILE_EVENTS_MAX];
     uint64_t carry[PROFILE_EVENTS_MAX];
     bool rounded, crowded;
+    bool joined; /* the profiles are of the same time */
 };
 
 static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
@@ -70,11 +71,14 @@ static int merge_threads(struct merger *m)
     return r < 0 ? r : wanted;
 }
 
-/* Adds the moments of wanted processes that end within the slice. */
+/* Adds the moments of wanted processes that end within the slice. Profiles of the same time have
+ * the same moments. */
 static int merge_moments(struct merger *m)
 {
     int r = 0;
 
+    if (m->joined && m->record->moment_count)
+        return 0;
     for (size_t i = 0; i < m->p->moment_count && r == 0; i++) {
         struct profile_moment one = m->p->moments[i];
         /* may wrap; so do the additions below */
@@ -218,7 +222,7 @@ static int merge_samples(struct merger *m)
 }
 
 /* Returns the lost samples of @p, scaled by the share of its time within the slice. */
-static uint64_t merge_lost(const struct merger *m, const struct profile *p)
+static uint64_t lost_within(const struct merger *m, const struct profile *p)
 {
     uint64_t took = p->end_ns - MIN(p->start_ns, p->end_ns), start = p->start_realtime_ns,
              from = MAX(start, m->slice->from_ns), to = MIN(start + took, m->slice->to_ns);
@@ -226,6 +230,13 @@ static uint64_t merge_lost(const struct merger *m, const struct profile *p)
     if (took == 0)
         return start >= m->slice->from_ns && start < m->slice->to_ns ? p->lost : 0;
     return to > from ? (uint64_t)((double)p->lost * (double)(to - from) / (double)took + 0.5) : 0;
+}
+
+static void merge_lost(struct merger *m, const struct profile *p)
+{
+    uint64_t lost = lost_within(m, p);
+
+    m->meta.lost = m->joined ? MAX(m->meta.lost, lost) : m->meta.lost + lost;
 }
 
 int merger_new(const struct profile_slice *slice, const struct profile *meta, struct merger **ret)
@@ -324,7 +335,7 @@ int merger_add(struct merger *m, const struct profile *p)
     if (wanted < 0)
         r = wanted;
     if (wanted > 0) {
-        m->meta.lost += merge_lost(m, p);
+        merge_lost(m, p);
         r = merge_samples(m);
     }
     if (r == 0)
@@ -354,8 +365,9 @@ int merger_finish(struct merger *m, struct profile **ret)
     return record_finish(m->record, &m->meta, ret);
 }
 
-int profile_merge(struct profile *const *profiles, size_t count, const struct profile_slice *slice,
-                  const struct profile *meta, struct profile **ret)
+static int merge_all(struct profile *const *profiles, size_t count,
+                     const struct profile_slice *slice, const struct profile *meta, bool joined,
+                     struct profile **ret)
 {
     _cleanup_(merger_freep) struct merger *m = NULL;
     struct profile merged_meta = *meta;
@@ -370,7 +382,21 @@ int profile_merge(struct profile *const *profiles, size_t count, const struct pr
                 profile_add_event(&merged_meta, e);
         }
     r = merger_new(slice, &merged_meta, &m);
+    if (r == 0)
+        m->joined = joined;
     for (size_t i = 0; i < count && r == 0; i++)
         r = merger_add(m, profiles[i]);
     return r == 0 ? merger_finish(m, ret) : r;
+}
+
+int profile_merge(struct profile *const *profiles, size_t count, const struct profile_slice *slice,
+                  const struct profile *meta, struct profile **ret)
+{
+    return merge_all(profiles, count, slice, meta, /* joined= */ false, ret);
+}
+
+int profile_join(struct profile *const *profiles, size_t count, const struct profile *meta,
+                 struct profile **ret)
+{
+    return merge_all(profiles, count, NULL, meta, /* joined= */ true, ret);
 }

@@ -426,3 +426,7 @@ CLEANUP_FUNCTION(merger_freep, merger, merger_free)
  * shortest period. */
 int profile_merge(struct profile *const *profiles, size_t count, const struct profile_slice *slice,
                   const struct profile *meta, struct profile **ret);
+/* Does the same with profiles of one time, each of other events of the same processes. Moments and
+ * lost samples are not of an event, so those that every profile has count once. */
+int profile_join(struct profile *const *profiles, size_t count, const struct profile *meta,
+                 struct profile **ret);

@@ -382,6 +382,67 @@ START_TEST(a_pid_over_a_restart_of_flamed)
 }
 END_TEST
 
+/* Moments are of no event: with several events of one time, each counts once. */
+START_TEST(a_moment_of_several_events)
+{
+    const struct target_selector t = { .viewer = &VIEWER_WHOLE };
+    const struct profile_event events[] = {
+        { .name = "cpu", .unit = "nanoseconds", .period = 1000 },
+        { .name = "offcpu", .unit = "nanoseconds", .valued = true }
+    };
+    const uint64_t now_ns = clock_monotonic_ns(), at_ns = now_ns - NSEC_PER_SEC;
+    const struct time_range range = { clock_realtime_ns() - 60 * NSEC_PER_SEC, UINT64_MAX };
+    const struct profile_process process = { .host_pid = 42, .start_ticks = 7 };
+    const struct profile_thread thread = { .host_tid = 42 };
+    struct looks looks = { .stats.passes = 1 };
+    struct recorder made = { .period_ns = 1000, .looks = &looks }, *recorder = &made;
+    struct mailbox mailbox;
+    struct api api = { .engine = { .mailbox = &mailbox, .recorder = &recorder } };
+    struct past_recorder told;
+    struct frame_table *table = NULL;
+    struct profile *p = NULL;
+    pthread_t worker;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &table), 0);
+    ck_assert_int_eq(flight_new(table, events, 2, 3600 * NSEC_PER_SEC, 1 << 20, &flight), 0);
+    made.flight = flight;
+    sample(table, at_ns, 42, "shop", 0);
+    ck_assert_int_eq(flight_sample(flight,
+                                   &(struct profile_sample){
+                                       .time_ns = at_ns,
+                                       .count = 1,
+                                       .event = RECORDER_OFFCPU,
+                                       .value = NSEC_PER_MSEC,
+                                       .flags = STATE_BLOCKED << PROFILE_SAMPLE_STATE_SHIFT },
+                                   (struct flight_origin){ &process, &thread, NULL },
+                                   &(uint32_t){ frame_of(table, "a.b.Main", "work", 1) }, 1),
+                     0);
+    ck_assert_int_eq(flight_moment(flight,
+                                   &(struct profile_moment){ .start_ns = at_ns - NSEC_PER_MSEC,
+                                                             .end_ns = at_ns,
+                                                             .kind = MOMENT_IS_GC },
+                                   &process),
+                     0);
+    mailbox_init(&mailbox);
+    mailbox.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ck_assert_int_eq(pthread_create(&worker, NULL, engine_thread, &mailbox), 0);
+
+    ck_assert_int_eq(
+        past_profile(&api, &t, &range, "cpu,offcpu,wall", PAST_RECORDER, &p, &told, NULL), 0);
+    ck_assert_uint_eq(p->event_count, 3);
+    ck_assert_uint_eq(p->total, 4); /* one of cpu, one of offcpu, and both as wall */
+    ck_assert_uint_eq(p->moment_count, 1);
+
+    profile_unref(p);
+    mailbox_stop(&mailbox);
+    pthread_join(worker, NULL);
+    close(mailbox.wake_fd);
+    mailbox_deinit(&mailbox);
+    flight_free(flight);
+    frame_table_free(table);
+}
+END_TEST
+
 /* The same number of another flamed may be that of the launcher, which has no service. */
 START_TEST(a_stored_launcher)
 {
@@ -426,6 +487,7 @@ int main(void)
     tcase_add_test(tc, names_that_are_slow_to_match);
     tcase_add_test(tc, recorded_names_that_are_slow_to_match);
     tcase_add_test(tc, a_pid_over_a_restart_of_flamed);
+    tcase_add_test(tc, a_moment_of_several_events);
     tcase_add_test(tc, a_stored_launcher);
     tcase_add_test(tc, the_words_are_valid_utf8);
     tcase_add_test(tc, one_process_meets_all_selectors);

@@ -116,6 +116,32 @@ START_TEST(other_images_keep_rows_of_their_own)
 }
 END_TEST
 
+/* What all profiles of one time have is no event's: it counts once. */
+START_TEST(what_is_of_no_event_is_joined)
+{
+    const struct profile_process process = { .host_pid = 42 };
+    struct profile_moment moment = { .start_ns = AT(1), .end_ns = AT(1), .kind = MOMENT_IS_GC };
+    struct profile meta = { .event_count = 1 }, *parts[2], *p = NULL;
+
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        parts[i] = profile_of(1, &process, 1);
+        parts[i]->lost = 5;
+        parts[i]->moments = memcpy(calloc(1, sizeof(moment)), &moment, sizeof(moment));
+        parts[i]->moment_count = 1;
+    }
+    snprintf(parts[1]->events[0].name, sizeof(parts[1]->events[0].name), "wall");
+    ck_assert_int_eq(
+        _i ? profile_merge(parts, 2, NULL, &meta, &p) : profile_join(parts, 2, &meta, &p), 0);
+    ck_assert_uint_eq(p->total, 2);
+    ck_assert_uint_eq(p->event_count, 2);
+    ck_assert_uint_eq(p->moment_count, _i ? 2 : 1);
+    ck_assert_uint_eq(p->lost, _i ? 10 : 5);
+    profile_unref(p);
+    profile_unref(parts[0]);
+    profile_unref(parts[1]);
+}
+END_TEST
+
 /* Makes a profile of @n samples, the older half in "before", the rest in "after". */
 static struct profile *long_profile(size_t n, bool requests)
 {
@@ -191,6 +217,7 @@ int main(void)
     tcase_add_loop_test(tc, an_image_has_the_facts_that_were_known_last, 0, 2);
     tcase_add_test(tc, two_rows_of_one_profile_become_one);
     tcase_add_test(tc, other_images_keep_rows_of_their_own);
+    tcase_add_loop_test(tc, what_is_of_no_event_is_joined, 0, 2);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_merge_is_whole_or_refused, 0, 2);
     return suite_run_case("merge", tc);
