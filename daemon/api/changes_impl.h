@@ -36,12 +36,6 @@ struct comparing {
     bool allocations[2];       /* by side: there are samples of allocations, nearly all the time */
 };
 
-/* Returns whether changes of @kind are percent of the time of busy threads. */
-static inline bool change_is_of_waits(enum change_kind kind)
-{
-    return kind == CHANGE_LOCK || kind == CHANGE_WAIT;
-}
-
 /* changes_sides.c: chooses the times of @t to compare if the request names none, before and after,
  * and writes a sentence about them. 0 or -errno with @err. Blocks for the disk. */
 int changes_sides(struct api *api, const struct target_selector *t, struct time_range ret[2],

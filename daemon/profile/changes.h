@@ -52,6 +52,12 @@ static inline bool change_is_pause(enum change_kind kind)
     return kind == CHANGE_PAUSE_TIME || kind == CHANGE_PAUSE_COUNT;
 }
 
+/* Returns whether changes of @kind are percent of the time of busy threads. */
+static inline bool change_is_of_waits(enum change_kind kind)
+{
+    return kind == CHANGE_LOCK || kind == CHANGE_WAIT;
+}
+
 /* Equal time steps of both sides: a minute each, or less if a range is short. Steps of a come
  * first. */
 struct change_steps {

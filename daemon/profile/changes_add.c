@@ -135,7 +135,7 @@ static void add_operation(struct adding *a, const struct profile_sample *s, size
 }
 
 /* Adds a wait for a lock to the series of its class, which is the leaf. A wait for a notification
- * does not count: idle threads wait in that way. */
+ * does not count: threads that are idle in the application's own code wait in that way. */
 static void add_lock(struct adding *a, const struct view_row *row, size_t step, double weight)
 {
     const struct view_frame *leaf =
@@ -186,7 +186,8 @@ static void add_sample(struct adding *a, size_t sample, size_t step)
 
     if (a->kind == CHANGE_FUNCTION)
         add_busy(a, step, weight * (double)view_event(a->v)->period);
-    if ((a->kind == CHANGE_WAIT && (row->idle || row->state != STATE_BLOCKED)) ||
+    if ((change_is_of_waits(a->kind) && row->idle) ||
+        (a->kind == CHANGE_WAIT && row->state != STATE_BLOCKED) ||
         (!valued && is_interrupt(a, row)))
         return;
     a->set->drawn[a->kind].value += weight;

@@ -88,11 +88,59 @@ START_TEST(interrupts_are_not_of_the_service)
 }
 END_TEST
 
+/* Adds a wait of 5 ns of the main thread below @caller for a blocker of class @name. */
+static void wait_in(uint32_t caller, const char *name, enum frame_kind kind)
+{
+    uint32_t stack[] = { recorded_frame("", name, kind, 0), caller };
+    struct profile_sample s = { .time_ns = 1,
+                                .thread = main_thread,
+                                .count = 1,
+                                .value = 5,
+                                .flags = STATE_BLOCKED << PROFILE_SAMPLE_STATE_SHIFT };
+
+    ck_assert_int_eq(record_sample(rec, &s, stack, ARRAY_SIZE(stack)), 0);
+}
+
+/* Idle threads of pools park at a blocker, too: that is not a lock that anything waits for. */
+START_TEST(idle_threads_wait_for_no_lock)
+{
+    struct profile meta = { .event_count = 1, .events = { { "lock", "nanoseconds", 1, true } } };
+    struct view_opts o = { .exact = true, .names = VIEW_NAMES_MERGED };
+    struct change_steps steps = {
+        .b_ns = MINUTES * MINUTE_NS, .step_ns = MINUTE_NS, .a = MINUTES, .b = MINUTES
+    };
+    uint32_t pool =
+                 recorded_frame("java.util.concurrent.ThreadPoolExecutor", "getTask", FRAME_C2, 0),
+             code = recorded_frame("shop.Orders", "place", FRAME_C2, 0);
+    struct change_set set;
+    struct profile *p = NULL;
+    struct view *v = NULL;
+
+    wait_in(pool, "java.util.concurrent.SynchronousQueue$TransferStack", FRAME_WAIT_PARK);
+    wait_in(code, "java.util.concurrent.locks.StampedLock", FRAME_WAIT_PARK);
+    wait_in(code, "shop.Stock", FRAME_WAIT_LOCK);
+    wait_in(code, "shop.Queue", FRAME_WAIT_NOTIFY);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
+    ck_assert_int_eq(change_set_init(&set, &steps), 0);
+    ck_assert_int_eq(change_set_add(&set, v, CHANGE_LOCK), 0);
+    ck_assert_double_eq(
+        value_of(&set, CHANGE_LOCK, "java.util.concurrent.SynchronousQueue$TransferStack"), -1);
+    ck_assert_double_eq(value_of(&set, CHANGE_LOCK, "java.util.concurrent.locks.StampedLock"), 5);
+    ck_assert_double_eq(value_of(&set, CHANGE_LOCK, "shop.Stock"), 5);
+    ck_assert_double_eq(value_of(&set, CHANGE_LOCK, "shop.Queue"), -1);
+    change_set_deinit(&set);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("changes_add");
 
     tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
     tcase_add_test(tc, interrupts_are_not_of_the_service);
+    tcase_add_test(tc, idle_threads_wait_for_no_lock);
     return suite_run_case("changes_add", tc);
 }
