@@ -80,14 +80,22 @@ static void add_to(struct adding *a, uint32_t key, struct span name, size_t step
         a->set->series[a->found[key] - 1].by_step[step] += weight;
 }
 
+/* Returns whether @f is a function. Marks of cut stacks and frames without a name are not: how many
+ * there are changes with what flamed can read. */
+static bool is_function(const struct view_frame *f)
+{
+    return f->kind != FRAME_TRUNCATED && (f->kind != FRAME_UNKNOWN || f->module);
+}
+
 /* Counts each function once per sample, also in a recursion. */
 static void add_functions(struct adding *a, const struct view_row *row, size_t sample, size_t step,
                           double weight)
 {
     for (uint32_t i = row->roots; i < row->n; i++) {
-        uint32_t name = a->v->frames[a->v->stack[row->first + i]].name;
+        const struct view_frame *f = &a->v->frames[a->v->stack[row->first + i]];
+        uint32_t name = f->name;
 
-        if (a->seen[name] == sample + 1)
+        if (!is_function(f) || a->seen[name] == sample + 1)
             continue;
         a->seen[name] = (uint32_t)sample + 1;
         add_to(a, name, view_string(a->v, name), step, weight);

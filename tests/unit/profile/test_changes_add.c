@@ -135,6 +135,38 @@ START_TEST(idle_threads_wait_for_no_lock)
 }
 END_TEST
 
+/* Where flamed could not see further is not a function of the service. */
+START_TEST(cut_stacks_are_no_function)
+{
+    struct profile meta = { .event_count = 1,
+                            .events = { { "cpu", "nanoseconds", PERIOD_NS, false } } };
+    struct view_opts o = { .exact = true, .names = VIEW_NAMES_MERGED };
+    struct change_steps steps = {
+        .b_ns = MINUTES * MINUTE_NS, .step_ns = MINUTE_NS, .a = MINUTES, .b = MINUTES
+    };
+    struct profile_sample s = {
+        .time_ns = 1, .thread = main_thread, .count = 7, .flags = PROFILE_SAMPLE_TRUNCATED
+    };
+    uint32_t code = recorded_frame("shop.Orders", "place", FRAME_C2, 0),
+             stack[] = { 0, code }; /* a frame without a name */
+    struct change_set set;
+    struct profile *p = NULL;
+    struct view *v = NULL;
+
+    ck_assert_int_eq(record_sample(rec, &s, stack, ARRAY_SIZE(stack)), 0);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
+    ck_assert_int_eq(change_set_init(&set, &steps), 0);
+    ck_assert_int_eq(change_set_add(&set, v, CHANGE_FUNCTION), 0);
+    ck_assert_double_eq(set.whole[CHANGE_FUNCTION][0], 7);
+    ck_assert_double_eq(value_of(&set, CHANGE_FUNCTION, "shop.Orders.place"), 7);
+    ck_assert_uint_eq(set.count, 1);
+    change_set_deinit(&set);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("changes_add");
@@ -142,5 +174,6 @@ int main(void)
     tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
     tcase_add_test(tc, interrupts_are_not_of_the_service);
     tcase_add_test(tc, idle_threads_wait_for_no_lock);
+    tcase_add_test(tc, cut_stacks_are_no_function);
     return suite_run_case("changes_add", tc);
 }
