@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 import { KINDS } from "../../web/shared/kinds.js";
 import { chooseOwn, isForeign, isLibrary, ownPackages } from "../../web/shared/packages.js";
+import { OwnCode } from "../../web/viewer/owncode.js";
 import { CATEGORIES, categoryColor } from "../../web/page/categories.js";
 import { VARIANTS, contrast, hexOf, paletteOf, rgbOfHex, rgbOfOklch, variantOf } from "../../web/shared/colors.js";
 
@@ -145,8 +146,22 @@ test("the application's own code: what a person says, else what the main class s
     assert.deepEqual(foreign("", ["org.springframework.boot.loader.launch.JarLauncher"], "org.springframework.boot"), ["org.springframework.boot"]);
     assert.deepEqual(foreign("com.acme,java.util", ["org.apache.kafka.server.Kafka"], ...some), ["org.apache.kafka.clients", "org.apache.coyote", "com.acmes"]);
     assert.deepEqual(foreign("(,[x", [], "java.util", "com.acme"), ["java.util", "com.acme"]);
+    assert.deepEqual(foreign("com.my-app,a$b,c\\d;e", [], "com.my-app.x", "a$b", "ab", "comxmy-app"), ["ab", "comxmy-app"]);
+    // Of a process only its name is known, which is any text: a jar's, or what a program calls itself.
+    assert.deepEqual(foreign("", ["/x/org.apache.a-b.jar", "jdk.a-b.c", "com.google.a@b c$d.Main"], "org.apache.a-b", "jdk.a-b.c", "com.google.a@b c$d", "jdk.axb.c"), ["jdk.axb.c"]);
     assert.deepEqual(ownPackages(["jdk.compiler/com.sun.tools.javac.Main"]), ["com.sun.tools"]);
     chooseOwn("", []);
+});
+
+test("packages that cannot be shown are not kept: the next page would not show them either", () => {
+    const stored = [], of = (value, take) => Object.assign(Object.create(OwnCode.prototype), { input: { value } }).chosen(take);
+
+    globalThis.localStorage = { setItem: (key, value) => stored.push(value) };
+    assert.throws(() => of("com.bad", () => { throw new Error("not shown"); }));
+    assert.deepEqual(stored, []);
+    of("com.acme; org.foo", ({ mine }) => assert.equal(mine, "com.acme,org.foo"));
+    assert.deepEqual(stored, ["com.acme,org.foo"]);
+    delete globalThis.localStorage;
 });
 
 test("packages spread over the variants, equal ones fall together", () => {

@@ -4,6 +4,7 @@
 import { hashText, hexOf, paletteOf, rgbOfOklch } from "./colors.js";
 import { KIND, isJava, isSynthetic } from "./kinds.js";
 import { splitJavaName } from "./names.js";
+import { escapeRegex } from "./search.js";
 
 const PACKAGE_HUES = 18;
 const PACKAGE_SHADES = { light: [[0.86, 0.085], [0.77, 0.105]], dark: [[0.43, 0.085], [0.53, 0.1]] }; // lightness, chroma
@@ -17,8 +18,8 @@ export function isLibrary(pack) {
     return LIBRARIES.test(pack);
 }
 
-// As text of regular expressions: a package, and all below it.
-const withBelow = (packs) => new RegExp(`^(?:${packs.map((pack) => pack.replace(/[^\p{L}\p{N}_$]/gu, "\\$&")).join("|")})(?:\\.|$)`, "u");
+// A package, and all below it. Any text may be one: that of processes is theirs to choose.
+const withBelow = (packs) => new RegExp(`^(?:${packs.map(escapeRegex).join("|")})(?:\\.|$)`, "u");
 
 const LAUNCHERS = /^org\.springframework\.boot\.loader/;
 const OWN_PARTS = 3; // of a main class's package: org.apache.kafka is of Kafka, org.apache of many

@@ -34,9 +34,9 @@ export class OwnCode {
     }
 
     chosen(take) {
-        const mine = this.input.value.split(/[\s,]+/).filter(Boolean).join(",");
+        const mine = this.input.value.split(/[\s,;]+/).filter(Boolean).join(",");
 
-        storeOwn(mine);
         take({ mine });
+        storeOwn(mine); // once it is shown: what cannot be would be in each view from then on
     }
 }
