@@ -137,7 +137,7 @@ export function heatPage(json) {
 // A start as flamed works it out from two clocks: never quite the same twice.
 const jittered = (jvm) => ({ ...jvm, start_time: jvm.start_time.replace(/\d{6}Z$/, String(Math.random()).slice(2, 8).padEnd(6, "0") + "Z") });
 
-const BYTES = ["alloc", "live"]; // events
+const BYTES = ["alloc", "live"], WAITS = ["wall", "offcpu", "lock"]; // events whose samples have values
 
 // A profile in the json format. @shape: how much of it PriceTable.lookup takes.
 export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1, seconds = 60, event = "cpu", threads = true, id = "" }) {
@@ -151,7 +151,7 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
         }
         return numbers.get(key);
     };
-    const isBytes = BYTES.includes(event), period = isBytes ? 524288 : 10101010;
+    const isBytes = BYTES.includes(event), isValued = isBytes || WAITS.includes(event), period = isBytes ? 524288 : isValued ? 1e7 : 10101010;
     let samples = 0, sum = 0;
     const add = (count, thread, ...list) => {
         const stack = list.map((f) => frame(...f));
@@ -161,9 +161,9 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
             return;
         if (threads)
             stack.unshift(frame("thread", thread));
-        const value = count * period * (isBytes && list.at(-1)[1] === "java.util.HashMap.getNode" ? 4 : 1);
+        const value = count * period * (isValued && list.at(-1)[1] === "java.util.HashMap.getNode" ? 4 : 1);
 
-        stacks.push({ frames: stack, samples: count, value, ...threads && { thread: named.findIndex((one) => thread.startsWith(`[${one.name} `)), state: "running" } });
+        stacks.push({ frames: stack, samples: count, value, ...threads && { thread: named.findIndex((one) => thread.startsWith(`[${one.name} `)) }, ...WAITS.includes(event) && { state: "running" } });
         samples += count;
         sum += value;
     };
@@ -185,7 +185,7 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
     return {
         format: "flamed-profile", version: 1,
         meta: { title: `${event} · ${name} (pid ${pid})`, event, unit: isBytes ? "bytes" : "nanoseconds", period,
-            hz: isBytes ? null : 99, weight: isBytes ? "value" : "samples", stock: event === "live", value: sum, start: iso(Date.now() - seconds * 1000), end: iso(Date.now()), seconds, target: `pid=${pid}`,
+            hz: isBytes ? null : 99, weight: isValued ? "value" : "samples", stock: event === "live", value: sum, start: iso(Date.now() - seconds * 1000), end: iso(Date.now()), seconds, target: `pid=${pid}`,
             symbols: { source: "memory", reason: "names are read from the JVM's own memory" }, flamed: "0.1.0", id },
         quality: { samples, lost: 0, unknown: Math.round(samples * 0.02), truncated: 0 }, warnings: [], processes: [{ pid, name }], threads: threads ? named : [],
         frames, stacks,
@@ -196,7 +196,7 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
 export function lockProfile(times = 1) {
     const base = makeProfile({ pid: 4242, event: "lock" });
     const frames = [...base.frames, { name: "[monitor]", kind: "lock" }, { name: "com.acme.shop.PriceTable", kind: "lock" }], n = base.frames.length;
-    const stacks = base.stacks.slice(0, 6).map((s, i) => ({ ...s, value: s.value * times, frames: [...s.frames, n, n + 1], owner: `http-worker-${i % 2 + 1}` }));
+    const stacks = base.stacks.slice(0, 6).map((s, i) => ({ ...s, value: s.value * times, state: "blocked", wait: "lock", frames: [...s.frames, n, n + 1], owner: `http-worker-${i % 2 + 1}` }));
 
     return { ...base, frames, stacks, quality: { ...base.quality, samples: stacks.reduce((sum, s) => sum + s.samples, 0) } };
 }

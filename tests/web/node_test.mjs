@@ -29,3 +29,9 @@ export function nodeTest(name, run) {
 
 export const mains = (page) => page.locator(".jvms .jvm-link").allTextContents();
 export const graphShown = (page) => page.locator(".panel .facts").filter({ hasText: "samples" }).waitFor();
+
+// Waits until what was answered before is drawn, if the page takes it.
+export const drawnAfter = (page) => page.evaluate(async () => {
+    await (await fetch("readyz")).text();
+    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+});

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { close, textOf } from "./browser.mjs";
 import { makeProfile } from "./fake_server.mjs";
-import { ORDERS, graphShown, nodeTest } from "./node_test.mjs";
+import { ORDERS, drawnAfter, graphShown, nodeTest } from "./node_test.mjs";
 
 const refusal = { status: 503, contentType: "application/problem+json", body: JSON.stringify({ status: 503, detail: "flamed is busy", remedy: "Try again" }) };
 const refuse = (page, pattern) => page.route(pattern, (route) => route.fulfill(refusal));
@@ -16,12 +16,6 @@ const later = (page, ms) => page.evaluate((more) => {
     Date.now = () => now() + more;
     document.dispatchEvent(new Event("visibilitychange"));
 }, ms);
-
-// Waits until what was answered before is drawn, if the page takes it.
-const drawnAfter = (page) => page.evaluate(async () => {
-    await (await fetch("readyz")).text();
-    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
-});
 
 describe("refusals", { concurrency: 4 }, () => {
     nodeTest("the list keeps what has ended and what is wrong while flamed refuses to say it, and says so", async ({ server, open }) => {

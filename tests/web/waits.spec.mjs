@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { addressOf, close, textOf } from "./browser.mjs";
 import { makeProfile } from "./fake_server.mjs";
-import { ORDERS, graphShown, nodeTest } from "./node_test.mjs";
+import { ORDERS, drawnAfter, graphShown, nodeTest } from "./node_test.mjs";
 
 describe("waits", { concurrency: 4 }, () => {
     nodeTest("locks: from the sentence to who has the lock, and to the stacks that wait for it, without a capture", async ({ server, open }) => {
@@ -30,6 +30,45 @@ describe("waits", { concurrency: 4 }, () => {
         await page.waitForURL(/event=offcpu/);
         await server.asked(/GET \/profile\?.*from=.*event=offcpu/);
         assert.ok(!server.requests.some((r) => r.startsWith("POST")));
+        await close(page);
+    });
+
+    nodeTest("waits and allocations are drawn by their time and bytes, whatever was looked at before", async ({ server, open }) => {
+        server.recordsAllocations = true;
+        const page = await open(`#/jvm/${ORDERS}`), shown = page.getByLabel("What the flame graph shows");
+        const byValue = page.getByRole("menuitemcheckbox", { name: "Widths by value, not by samples" });
+        const chosen = async (event) => {
+            await Promise.all([page.waitForResponse((r) => r.url().includes(`event=${event}`) && r.url().includes("format=json")), shown.selectOption(event)]);
+            await drawnAfter(page);
+        };
+        const isByValue = async () => {
+            await page.getByRole("button", { name: "View", exact: true }).click();
+            const is = await byValue.getAttribute("aria-checked");
+
+            await page.keyboard.press("Escape");
+            return is;
+        };
+
+        await graphShown(page);
+        for (const event of ["offcpu", "alloc", "wall"]) {
+            await chosen(event);
+            assert.equal(await isByValue(), "true", event);
+            assert.doesNotMatch(await addressOf(page), /[?&]w=/, event);
+        }
+        await page.keyboard.press("v"); // a person's choice stays
+        await page.waitForURL(/[?&]w=samples/);
+        await chosen("offcpu");
+        assert.equal(await isByValue(), "false");
+        await close(page);
+    });
+
+    nodeTest("of locks, what has the time is the class of the lock, and no leaf below it", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}?event=lock&t=1`), rows = page.locator(".table-pane tbody tr");
+
+        await graphShown(page);
+        await rows.first().waitFor();
+        assert.match((await rows.first().textContent()).replaceAll("\u00a0", " "), /PriceTable.*100\.0 %|100\.0 %.*PriceTable/);
+        assert.equal(await rows.filter({ hasText: "[lock]" }).count(), 0);
         await close(page);
     });
 

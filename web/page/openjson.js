@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The json format (docs/formats.md) as a profile of the viewer.
 
-import { KINDS } from "../shared/kinds.js";
+import { KINDS, isWait } from "../shared/kinds.js";
 import { openProfile } from "../shared/tree.js";
 
 const FRAME_NUMBERS = 5; // of a frame in the list
@@ -36,7 +36,8 @@ function viewerData(json) {
     };
 
     for (const { frames: code, samples, value, state = "", wait = "blocked", idle: isIdle = false } of json.stacks) {
-        const stack = state === "blocked" ? [...code, leafOf(wait)] : code;
+        const isNamed = code.length && isWait(kinds.get(json.frames[code.at(-1)].kind)); // as locks are, by their class
+        const stack = state === "blocked" && !isNamed ? [...code, leafOf(wait)] : code;
         let kept = 0;
 
         while (kept < stack.length && kept < before.length && stack[kept] === before[kept])

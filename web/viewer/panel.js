@@ -77,6 +77,8 @@ export class ProfilePanel {
 
     // Shows another profile with the same view, or the first one. @keep: it is the same one, a little later.
     setProfile(profile, { keep = false } = {}) {
+        const isUsual = this.state && this.state.weight === this.defaults.weight;
+
         this.source = profile;
         this.defaults = {
             reverse: Boolean(profile.view.reverse), icicle: this.usualIcicle || Boolean(profile.view.inverted),
@@ -88,6 +90,8 @@ export class ProfilePanel {
         this.wholeWeight = null;
         this.showFacts(profile);
         this.bar.showProfile(profile, this.threads);
+        if (isUsual)
+            this.state.weight = profile.meta.weight; // a person's choice stays; what is usual is the event's
         if (this.state)
             this.applyState({ keep });
     }
