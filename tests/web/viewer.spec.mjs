@@ -45,7 +45,9 @@ describe("the viewer", { concurrency: 4 }, () => {
         assert.match(await textOf(page, ".moments"), /^GC.*compilations.*12.compilations, 30\.0.ms/);
         assert.equal(await mark.getAttribute("title"), "5.000\u00a0s: gc, 20.0\u00a0ms, G1 young collection pauses (<b>System.gc()</b>)");
         assert.ok(Math.abs((box.x - line.x) / line.width - 0.5) < 0.01);
-        await page.locator(".moments summary").click();
+        await page.locator(".moments summary").focus();
+        await page.keyboard.press("Enter"); // of what opens, not of the graph
+        assert.ok(await page.locator(".moments summary").evaluate((summary) => summary === document.activeElement && summary.parentNode.open));
         assert.match(await page.locator(".moments li").nth(1).textContent(), /System\.gc\(\)/);
         const list = await page.locator(".moments li").allTextContents();
 

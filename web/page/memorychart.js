@@ -124,7 +124,7 @@ export class MemoryChart {
         this.cursor = element("div", { class: "memory-cursor", hidden: true });
         this.start = element("span");
         this.end = element("span");
-        this.plot = element("div", { class: "memory-plot", tabindex: "0", role: "slider", "data-keys": "",
+        this.plot = element("div", { class: "memory-plot", tabindex: "0", role: "slider",
             "aria-label": "Time. Left and right move it.", "aria-valuemin": "0", "aria-valuemax": "0", "aria-valuenow": "0" },
         ...Object.values(this.strips).flatMap(({ head, svg }) => [head, svg]), this.cursor,
         element("div", { class: "memory-times" }, this.start, this.end));

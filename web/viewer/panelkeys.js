@@ -4,7 +4,7 @@
 import { nodeName } from "../shared/tree.js";
 
 const OTHERS_KEYS = "input, select, textarea, dialog, .menu"; // they take keys themselves
-const FOCUSABLE = "button, a, .table-pane, .graph, [data-keys]";
+const FOCUSABLE = "button, a, summary, [tabindex='0']"; // they open, scroll or walk by keys themselves
 
 // By key, what @panel does.
 const PANEL_KEYS = {
