@@ -201,6 +201,16 @@ export function lockProfile(times = 1) {
     return { ...base, frames, stacks, quality: { ...base.quality, samples: stacks.reduce((sum, s) => sum + s.samples, 0) } };
 }
 
+// What is left of a profile where idle=0 is asked for.
+function withoutIdle(params, profile) {
+    const left = profile.stacks.filter(({ idle }) => idle), sum = (name) => left.reduce((all, one) => all + one[name], 0);
+
+    if (params.get("idle") !== "0" || !left.length)
+        return profile;
+    return { ...profile, stacks: profile.stacks.filter(({ idle }) => !idle), warnings: [`${sum("samples")} samples of threads that waited for work are left out by idle=0`],
+        quality: { ...profile.quality, samples: profile.quality.samples - sum("samples"), idle: { samples: sum("samples"), value: sum("value") } } };
+}
+
 // What a JVM of 300 MiB has in memory, and had before.
 function memoryOf(now) {
     const areas = ["java_heap", "metaspace", "malloc", "files"].map((area, i) => ({ area, description: `what ${area} is`,
@@ -249,6 +259,7 @@ export class FakeServer {
         this.who = { subject: "user 0", known_by: "kernel", via: "TCP", uid: 0, role: "manage", may: ["health", "view", "profile", "attach", "manage"], sees: "all" };
         this.problems = [];
         this.recordsAllocations = false;
+        this.timelineWarnings = []; // what limits a timeline
         this.profile = (options) => makeProfile(options);
     }
 
@@ -464,7 +475,8 @@ export class FakeServer {
             : CATEGORIES.map((category, c) => line(category, c, jvms, null));
 
         return this.send(response, 200, { from: iso(from), to: iso(to), oldest: iso(Date.now() - 4 * 60 * 1000 - 12000),
-            bucket_seconds: seconds, hz: 19, series, others: 0, moments: this.stops(pids[0] || 4242, from, to), moments_left_out: 0 });
+            bucket_seconds: seconds, hz: 19, series, others: 0, moments: this.stops(pids[0] || 4242, from, to), moments_left_out: 0,
+            resolution_seconds: 0, warnings: this.timelineWarnings, marks: [] });
     }
 
     // A collection every 8 seconds, and a second of long safepoints every 40; of a day, sums of minutes.
@@ -499,7 +511,7 @@ export class FakeServer {
         if (!this.recorder || to < this.reaches || (event === "cpu" && pid && pid === this.waiting))
             return this.problem(response, 404, "no samples of this target are known in that time",
                 "the flight recorder is off or empty; GET /api/v1/captures lists what is stored", "from");
-        const profile = event === "lock" ? lockProfile(this.lockTimes) : this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5, event });
+        const profile = withoutIdle(params, event === "lock" ? lockProfile(this.lockTimes) : this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5, event }));
 
         return params.get("format") === "heatmap" ? this.send(response, 200, heatPage(profile), "text/html") : this.send(response, 200, profile);
     }
@@ -572,8 +584,8 @@ export class FakeServer {
         if (action === "stream")
             return this.captureStream(response, capture);
         if (action === "profile") {
-            const profile = this.profile({ pid: capture.processes[0].pid, seconds: capture.seconds, shape: capture.shape || 1,
-                event: params.get("event") || capture.event.split(",")[0], id });
+            const profile = withoutIdle(params, this.profile({ pid: capture.processes[0].pid, seconds: capture.seconds, shape: capture.shape || 1,
+                event: params.get("event") || capture.event.split(",")[0], id }));
 
             if (capture.by)
                 profile.quality.requests = { named: 600, no_request: 300 };

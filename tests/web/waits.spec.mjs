@@ -309,4 +309,37 @@ describe("waits", { concurrency: 4 }, () => {
         assert.doesNotMatch(await note.textContent(), /idle/);
         await close(page);
     });
+
+    nodeTest("idle threads stay out of the heat map and of a comparison, as they are out of the graph", async ({ server, open }) => {
+        server.profile = (options) => {
+            const profile = makeProfile(options);
+
+            profile.stacks.forEach((stack) => { stack.idle = options.event !== "cpu" && profile.frames[stack.frames.at(-1)].name === "java.util.HashMap.getNode"; });
+            return profile;
+        };
+        const [a, b] = [{ ago: 90000, shape: 0.4 }, { ago: 30000 }].map((one) => server.addCapture({ ...one, event: "wall" }));
+        const page = await open(`#/jvm/${ORDERS}?event=wall`), root = page.locator(".legend li", { hasText: "Java inlined" }).locator(".num");
+        const share = async () => (await root.first().textContent()).trim();
+
+        await graphShown(page);
+        const without = await share();
+
+        await page.keyboard.press("e");
+        await page.locator(".heat-box").waitFor();
+        assert.equal((await server.asked(/\/profile\?.*format=heatmap/)).get("idle"), "0");
+        await drawnAfter(page);
+        assert.equal(await share(), without);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?event=wall&id=1`);
+        await page.locator(".heat-box").waitFor({ state: "detached" });
+        await graphShown(page);
+        server.requests = [];
+        await page.keyboard.press("e"); // of one who asked for them
+        await page.locator(".heat-box").waitFor();
+        assert.equal((await server.asked(/\/profile\?.*format=heatmap/)).get("idle"), null);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/compare?a=${a.id}&b=${b.id}`);
+        await page.locator(".change-list p").first().waitFor();
+        assert.equal(await page.locator(".change-list li", { hasText: "HashMap.getNode" }).count(), 0); // it differs, and is idle
+        assert.match(await textOf(page, ".change-list p >> nth=0"), /Threads that wait for work are left out\./);
+        await close(page);
+    });
 });

@@ -284,11 +284,12 @@ export class CompareView {
                 ...this.amounts.unit ? [this.amounts.text(this.amount(i, [tree.values, tree.samples][i][0]))] : []].join(", ") + ".");
         const by = this.measure.byValue ? "Changes of what the method itself had, and of its share in percentage points (pp)."
             : "Changes in percentage points (pp) of all samples that ran the method itself.";
+        const idle = [this.before, this.after].some(({ quality }) => quality.idle) ? "Threads that wait for work are left out." : "";
         const whole = list.some((change) => change.whole) ? "Methods of the application count with the libraries that they call." : "";
 
         this.changes.hidden = false;
         this.changes.replaceChildren(element("h2", {}, "Biggest changes"),
-            element("p", { class: "quiet" }, [...facts, by, whole, this.amounts.note(),
+            element("p", { class: "quiet" }, [...facts, by, idle, whole, this.amounts.note(),
                 few ? "With so few samples, small changes may be chance." : ""].filter(Boolean).join(" ")),
             list.length ? element("ol", {}, ...list.map((change) => this.changeRow(change, tree)))
                 : element("p", {}, "Nothing changed by more than " +

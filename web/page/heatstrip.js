@@ -34,13 +34,15 @@ export class HeatStrip {
         return !this.isOpen ? "" : this.range ? this.range.map(Math.round).join("-") : "1";
     }
 
-    // Shows the moments of what @path answers to @params above @panel. @state: as above.
+    // Shows the moments of what @path answers to @params above @panel, without idle threads if these are hidden there: the format does
+    // not tell them apart. @state: as above.
     async open(panel, path, params, state, signal) {
-        const data = dataOfPage(await getText(path, { ...params, threads: params.by ? "" : 1, format: "heatmap" }, signal));
+        const { mains } = panel.source.meta;
+        const data = dataOfPage(await getText(path, { ...params, threads: params.by ? "" : 1, idle: panel.state.idle ? "" : 0, format: "heatmap" }, signal));
         const [, from, to] = /^(\d+)-(\d+)$/.exec(state) || [];
 
         this.panel = panel;
-        this.profile = openProfile(data);
+        this.profile = openProfile({ ...data, meta: { ...data.meta, mains } });
         this.times = openTimes(data);
         this.isOpen = true;
         this.button.setAttribute("aria-pressed", "true");

@@ -73,8 +73,9 @@ export function fixedSide(side, now = nodeNow()) {
     return capture || !side ? side : rangeSide(target, rangeOf(side, now));
 }
 
-// Numbers of what is generated differ from start to start: they would make the same code look new and gone.
-const NAMES = "merged";
+// Numbers of what is generated differ from start to start: they would make the same code look new and gone. Threads that wait for work
+// would be the biggest change of all.
+const ASKED = { format: "json", names: "merged", idle: 0 };
 
 const hasProcesses = ({ frames }) => frames.some(({ kind }) => kind === "process");
 
@@ -97,11 +98,11 @@ export async function fetchSide(side, signal) {
     const { capture, target } = parseSide(side);
 
     if (capture)
-        return checkedJson(await getJson(`api/v1/captures/${capture}/profile`, { format: "json", names: NAMES }, signal));
+        return checkedJson(await getJson(`api/v1/captures/${capture}/profile`, ASKED, signal));
     const { from, to } = rangeOf(side);
 
     return checkedJson(await getJson("profile", {
-        ...targetParams(target), from: iso(from), to: iso(endOfRange({ to })), format: "json", names: NAMES,
+        ...targetParams(target), from: iso(from), to: iso(endOfRange({ to })), ...ASKED,
     }, signal));
 }
 
