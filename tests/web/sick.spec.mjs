@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { close, cutOff, textOf } from "./browser.mjs";
 import { makeProfile } from "./fake_server.mjs";
-import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
+import { ORDERS, drawnAfter, graphShown, mains, nodeTest } from "./node_test.mjs";
 
 const iso = (ms) => new Date(ms).toISOString();
 const plain = (text) => text.replace(/\s+/g, " ");
@@ -47,6 +47,33 @@ describe("sick", { concurrency: 4 }, () => {
         await page.waitForFunction(() => document.querySelector(".question input[value=nativemem]")?.checked);
         await page.evaluate(() => { location.hash = "#/jvm/6001"; });
         await page.locator(".signal-none", { hasText: "No signal, but this changed" }).waitFor();
+        await close(page);
+    });
+
+    nodeTest("a timeline with gaps says so, by keyboard as a whole, and of a moment without samples that there are none", async ({ server, open }) => {
+        server.timelineWarnings = ["of these 300 s the flight recorder ran 60 s: the rest is a gap", "the flight recorder dropped 12 samples of the node in that time"];
+        server.jvms.find(({ pid }) => pid === ORDERS).cpu_percent = 0; // next to none
+        const page = await open(`#/jvm/${ORDERS}`), limits = page.locator(".timeline summary"), plot = page.locator(".timeline-plot");
+
+        await limits.filter({ hasText: "of these 300 s the flight recorder ran 60 s: the rest is a gap (and 1 more)" }).waitFor();
+        await limits.focus();
+        await page.keyboard.press("Enter");
+        await page.locator(".timeline .notices li", { hasText: "dropped 12 samples" }).waitFor();
+        const renewed = page.waitForResponse(/api\/v1\/timeline/);
+
+        await (await renewed).finished();
+        await drawnAfter(page);
+        assert.ok(await page.locator(".timeline .notices li", { hasText: "dropped" }).isVisible()); // open as it was
+        const { x, y, width } = await plot.boundingBox(), notes = [];
+
+        for (let at = 60; at < width - 5; at += 40) {
+            await page.mouse.move(x + at, y + 30);
+            notes.push(await textOf(page, ".timeline-note"));
+        }
+        assert.ok(notes.some((text) => /no samples/.test(text)), notes.join("\n"));
+        assert.ok(!notes.some((text) => /CPU 0\.0/.test(text)), notes.join("\n"));
+        server.timelineWarnings = [];
+        await limits.waitFor({ state: "detached" });
         await close(page);
     });
 

@@ -16,12 +16,15 @@ export const CATEGORIES = Object.freeze([
     { id: "kernel", label: "Kernel", kind: KIND.KERNEL, text: "the kernel" },
 ]);
 
+const BEGINS_LATER = /^the (?:flight recorder|history) begins at .* later than what was asked for/; // a warning
+
 // Code has the colour of its kind; threads of the JVM have their own.
 export const categoryColor = (palette, { id, kind }) => palette.category[id] || palette.kind(kind);
 export const categoryChip = ({ id, kind }) => (kind === undefined ? `category-${id}` : `kind-${KINDS[kind].id}`);
 
 // The answer of /api/v1/timeline?by=category as {from, to, bucketMs, count, hz, oldest, samples: [[…] by category],
-// totals: [by category], total, stops: as openStops(), stopsLeftOut}. Times in ms since 1970.
+// totals: [by category], total, stops: as openStops(), stopsLeftOut, limits: sentences on what is missing from @oldest on}. Times in ms
+// since 1970.
 export function openTimeline(json) {
     const from = Date.parse(json.from), to = Date.parse(json.to);
     const of = new Map(json.series.map((s) => [s.category, s.samples]));
@@ -40,6 +43,7 @@ export function openTimeline(json) {
         from, to, bucketMs: json.bucket_seconds * 1000, count, hz: json.hz || 0,
         oldest: Math.min(json.oldest ? Date.parse(json.oldest) : from, first < count ? from + first * json.bucket_seconds * 1000 : Infinity), samples, totals,
         total: totals.reduce((sum, n) => sum + n, 0), stops: openStops(json.moments), stopsLeftOut: json.moments_left_out,
+        limits: (json.warnings || []).filter((text) => !BEGINS_LATER.test(text)),
     };
 }
 

@@ -2,6 +2,7 @@
 // CPU time by category over the last minutes, stacked, and above it marks where the JVM stopped. A range is chosen by
 // dragging, or by keyboard.
 
+import { noticeList } from "../viewer/bars.js";
 import { CATEGORIES, bucketSum, categoryChip, categoryColor, cpusOf } from "./categories.js";
 import { paletteOf } from "../shared/colors.js";
 import { element, setText } from "../shared/dom.js";
@@ -32,7 +33,7 @@ export class Timeline {
         this.canvas = element("canvas", { class: "timeline-canvas", "aria-hidden": "true" });
         this.ctx = this.canvas.getContext("2d");
         this.plot = element("div", {
-            class: "timeline-plot", tabindex: "0", role: "slider", "data-keys": "",
+            class: "timeline-plot", tabindex: "0", role: "slider",
             "aria-label": "Range of time. Left and right move it, with Shift they make it longer and shorter, " +
                 "Delete clears it.", title: "Drag to see the flame graph of a moment",
             "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": "100", "aria-valuetext": "nothing chosen",
@@ -41,7 +42,8 @@ export class Timeline {
         this.note = element("p", { class: "timeline-note idle" });
         this.keepButton = button("Keep this range", on.keep, { disabled: true, title: "Store it as a capture: the flight recorder and the history forget" });
         this.head = element("div", { class: "timeline-head" }, this.keepButton);
-        this.root = element("section", { class: "timeline", "aria-label": "CPU time" }, this.plot, this.note, this.head, this.legend);
+        this.limits = element("div", { class: "timeline-limits" });
+        this.root = element("section", { class: "timeline", "aria-label": "CPU time" }, this.plot, this.note, this.head, this.legend, this.limits);
         new ResizeObserver(() => this.draw()).observe(this.plot);
         this.plot.addEventListener("pointerdown", (e) => this.pressed(e));
         this.plot.addEventListener("pointermove", (e) => this.moved(e));
@@ -55,6 +57,17 @@ export class Timeline {
         this.data = data;
         this.draw();
         this.showNote();
+        this.showLimits();
+    }
+
+    // Bars do not tell a gap from an idle JVM. What is open stays so while the answers say the same.
+    showLimits() {
+        const { limits } = this.data, key = limits.join("\n");
+
+        if (key === this.limitsKey)
+            return;
+        this.limitsKey = key;
+        this.limits.replaceChildren(...limits.length ? [noticeList({ quality: { samples: 0, lost: 0, unknown: 0, truncated: 0 }, warnings: limits }, { brief: true })] : []);
     }
 
     setRange(range) {
@@ -343,9 +356,9 @@ export class Timeline {
             const time = this.timeAt(this.pointer);
             const i = Math.min(data.count - 1, Math.floor((time - data.from) / data.bucketMs));
 
-            const stop = this.stopNear(time);
+            const stop = this.stopNear(time), samples = bucketSum(data, i);
 
-            setText(this.note, [formatClock(time), ...this.marksNear(time), `CPU ${formatShare(cpusOf(data, bucketSum(data, i)), 1)}`,
+            setText(this.note, [formatClock(time), ...this.marksNear(time), samples ? `CPU ${formatShare(cpusOf(data, samples), 1)}` : "no samples",
                 ...stop ? [stop.text] : []].join(" · "));
         } else if (this.prompt) {
             setText(this.note, this.prompt);
