@@ -120,6 +120,23 @@ describe("captures", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("threads over time are offered where an event measures time: bytes have no length", async ({ server, open }) => {
+        const [bytes, both] = ["alloc", "cpu,alloc"].map((event) => server.addCapture({ ago: 60000, event })), page = await open(`#/capture/${bytes.id}?threads=1`);
+        const threads = page.getByRole("button", { name: "Threads", exact: true });
+
+        await graphShown(page);
+        assert.ok(!await threads.isVisible());
+        await page.evaluate((hash) => { location.hash = hash; }, `#/capture/${both.id}?threads=1`);
+        await page.locator(".threads .name", { hasText: "http-worker" }).waitFor();
+        await page.getByLabel("Event").selectOption("alloc");
+        await graphShown(page);
+        assert.ok(!await threads.isVisible());
+        await page.waitForURL((url) => /event=alloc/.test(url.hash) && !/threads=1/.test(url.hash));
+        await page.getByLabel("Event").selectOption("cpu");
+        await threads.waitFor();
+        await close(page);
+    });
+
     nodeTest("a leak is not drawn before two collections have passed", async ({ server, open }) => {
         const early = server.addCapture({ ago: 60000, event: "live", collections: 1 }), late = server.addCapture({ ago: 50000, event: "live", collections: 2 });
         const page = await open(`#/capture/${early.id}`);

@@ -64,6 +64,27 @@ describe("refusals", { concurrency: 4 }, () => {
             await close(page);
         });
 
+    nodeTest("threads that are refused leave nothing of before: no numbers, no flame chart, no way to a time of it", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}?tab=threads`, { allow: /503/ }), note = page.locator(".thread-chart .live-note"), whole = page.getByRole("button", { name: "Whole time" });
+
+        await page.locator(".threads .name", { hasText: "C2 CompilerThread0" }).click();
+        await page.locator(".flame-chart h3").waitFor();
+        await page.locator(".thread-chart .scroll").press("+");
+        assert.ok(await whole.isEnabled());
+        await refuse(page, /profile\?.*format=heatmap/);
+        await page.getByRole("button", { name: "Again" }).click();
+        await page.locator(".thread-chart .blank", { hasText: "flamed is busy" }).waitFor();
+        assert.equal(await note.textContent(), "");
+        assert.equal(await page.locator(".thread-chart .legend li").count(), 0);
+        assert.ok(!await page.locator(".flame-chart").isVisible());
+        assert.ok(await whole.isDisabled() && await page.getByRole("button", { name: "Flame graph of this time" }).isDisabled());
+        await page.keyboard.press("d"); // another theme draws what is there
+        await page.unroute(/profile\?.*format=heatmap/);
+        await page.getByRole("button", { name: "Again" }).click();
+        await note.filter({ hasText: "threads" }).waitFor();
+        await close(page);
+    });
+
     nodeTest("a service that could not be asked about for a moment has no banner afterwards", async ({ open }) => {
         const page = await open("#/service/Application", { allow: /503/ });
 

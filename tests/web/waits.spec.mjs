@@ -303,6 +303,20 @@ describe("waits", { concurrency: 4 }, () => {
         await page.locator(".threads .name", { hasText: "http-worker-* × 3" }).waitFor();
         assert.ok(await idle.isChecked());
         assert.match(await note.textContent(), /only threads of the VM were busy: idle ones are shown, too$/);
+        const { profile } = server;
+
+        server.profile = (options) => makeProfile(options); // they work again
+        await page.getByRole("button", { name: "Again" }).click();
+        await note.filter({ hasNotText: "idle" }).filter({ hasText: "threads" }).waitFor();
+        assert.ok(!await idle.isChecked());
+        server.profile = profile;
+        await page.getByRole("button", { name: "Again" }).click();
+        await note.filter({ hasText: "only threads of the VM were busy" }).waitFor();
+        await page.getByLabel("What of the threads").selectOption("cpu"); // idle threads use none
+        await note.filter({ hasNotText: "idle" }).filter({ hasText: "threads" }).waitFor();
+        assert.ok(!await idle.isChecked());
+        await page.getByLabel("What of the threads").selectOption("wall");
+        await note.filter({ hasText: "only threads of the VM were busy" }).waitFor();
         await idle.uncheck();
         await page.locator(".threads .name", { hasText: "http-worker" }).waitFor({ state: "detached" });
         assert.ok(!await idle.isChecked());

@@ -68,7 +68,7 @@ export class CaptureView {
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
             if (this.params.get("single") && !this.singleButton.hidden)
                 this.toggleRequests();
-            else if (this.params.get("threads"))
+            else if (this.params.get("threads") && !this.threadsButton.hidden)
                 this.toggleThreads();
             else if (this.params.get("locks") && this.locks)
                 this.toggleLocks();
@@ -119,6 +119,9 @@ export class CaptureView {
         this.locksButton.hidden = !this.locks;
         if (!this.locks && this.locksShown)
             this.toggleLocks();
+        this.threadsButton.hidden = json.meta.unit !== "nanoseconds"; // bytes and counts have no length in time
+        if (this.threadsButton.hidden && this.threadsShown)
+            this.toggleThreads();
     }
 
     get locksShown() {

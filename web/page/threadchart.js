@@ -102,24 +102,30 @@ export class ThreadChart {
         this.flame.setTheme(theme);
     }
 
-    async load() {
+    // @idle: with threads that wait for work. Where nothing but the VM's own threads did something, those are what one comes for: they
+    // are loaded then, unless a person chose.
+    async load(idle = this.idleIsChosen && this.idle.checked) {
         this.stop();
         const controller = this.controller = new AbortController(), { path, params } = this.source();
         const event = this.event.hidden ? {} : { event: this.event.value };
 
+        const mayAdd = !idle && !this.idleIsChosen;
+
         this.blank.replaceChildren(...this.tracks ? [] : [emptyState("Loading …")]);
         try {
-            const data = dataOfPage(await getText(path, { ...params, ...event, ...this.idle.checked ? {} : { idle: 0 }, threads: 1, by: "", format: "heatmap" }, controller.signal));
+            const data = dataOfPage(await getText(path, { ...params, ...event, ...idle ? {} : { idle: 0 }, threads: 1, by: "", format: "heatmap" }, controller.signal));
 
-            this.show(openProfile(data), openTimes(data));
-            if (!this.tracks.hasJava && WAITS.includes(data.meta.event))
-                this.addIdle();
+            const profile = mergeTiers(foldFrames(openProfile(data))), tracks = tracksOf(profile, openTimes(data)); // the rows stay what they are
+
+            if (mayAdd && !tracks.hasJava && WAITS.includes(data.meta.event))
+                this.load(true);
+            else
+                this.show(profile, tracks, idle);
         } catch (error) {
-            if (isAbort(error) || (error.status === 404 && this.event.value === "wall" && this.addIdle()))
-                return;
-            this.tracks = null;
-            this.table.hidden = true;
-            this.blank.replaceChildren(errorState(error));
+            if (mayAdd && error.status === 404 && this.event.value === "wall")
+                this.load(true);
+            else if (!isAbort(error))
+                this.fail(error);
         }
     }
 
@@ -128,26 +134,27 @@ export class ThreadChart {
         this.load();
     }
 
-    // Where nothing but the VM's own threads did something, those that wait are what one comes for. Whether they are loaded now: not
-    // where a person chose.
-    addIdle() {
-        if (this.idle.checked || this.idleIsChosen)
-            return false;
-        this.idle.checked = this.idleIsAdded = true;
-        this.load();
-        return true;
+    // Nothing of before stays: it is of another time.
+    fail(error) {
+        this.tracks = null;
+        this.rows = [];
+        this.table.hidden = this.wholeButton.disabled = this.graphButton.disabled = true;
+        this.flame.hide();
+        setText(this.note, "");
+        this.legend.replaceChildren();
+        this.blank.replaceChildren(errorState(error));
     }
 
-    show(profile, times) {
-        this.profile = mergeTiers(foldFrames(profile)); // the rows stay what they are
-        this.tracks = tracksOf(this.profile, times);
+    show(profile, tracks, idle) {
+        Object.assign(this, { profile, tracks });
+        this.idle.checked = idle;
         this.view = { from: 0, to: Math.max(1, this.tracks.endMs) };
         this.flame.hide();
         const { pools, total, seen, endMs } = this.tracks;
         const count = pools.reduce((sum, { threads }) => sum + threads.length, 0);
 
         setText(this.note, total > 0 ? `${plural(count, "thread", "threads")} in ${plural(pools.length, "pool", "pools")} · ${formatSeconds(endMs / 1000)} · ` +
-            `${formatValue(total * 1e6, "nanoseconds")} together${this.idleIsAdded && !this.idleIsChosen ? IDLE_NOTE : ""}${seen < RARE_SHARE * total ? RARE_NOTE : ""}` : "");
+            `${formatValue(total * 1e6, "nanoseconds")} together${idle && !this.idleIsChosen ? IDLE_NOTE : ""}${seen < RARE_SHARE * total ? RARE_NOTE : ""}` : "");
         setText(this.scaleNote, `Over time · at the right: ${this.isOfThreads ? "threads" : "CPUs"} at full height`);
         this.showLegend(pools, total);
         this.table.hidden = !pools.length;
