@@ -65,10 +65,10 @@ void virtual_wishes_load(struct virtual_wishes *w, const struct proc_id *id, dou
     }
 }
 
-void virtual_wishes_age(struct virtual_wishes *w, uint64_t now_ns)
+void virtual_wishes_age(struct virtual_wishes *w, uint64_t renewed_ns)
 {
     for (uint32_t i = 0; i < w->count;) {
-        if (now_ns - MIN(w->of[i].wished_ns, now_ns) <= VIRTUAL_WISH_NS) {
+        if (renewed_ns - MIN(w->of[i].wished_ns, renewed_ns) <= VIRTUAL_WISH_NS) {
             i++;
             continue;
         }

@@ -42,5 +42,6 @@ const struct virtual_wish *virtual_wishes_add(struct virtual_wishes *w, const st
  * one. The mean is over the looks since the last call. NAN: not known. */
 void virtual_wishes_load(struct virtual_wishes *w, const struct proc_id *id, double *ret_runnable,
                          double *ret_mounted);
-/* Drops wishes that were not renewed. */
-void virtual_wishes_age(struct virtual_wishes *w, uint64_t now_ns);
+/* Drops wishes that were not renewed in the last VIRTUAL_WISH_NS of the renewals up to
+ * @renewed_ns. */
+void virtual_wishes_age(struct virtual_wishes *w, uint64_t renewed_ns);

@@ -157,7 +157,7 @@ static void engine_reconcile(struct engine *e, uint64_t now_ns)
 
 static void engine_tick(struct engine *e)
 {
-    uint64_t now = clock_monotonic_ns();
+    uint64_t begun_ns = clock_monotonic_ns(), now = begun_ns;
     struct error err = ERROR_NULL;
     bool drained, walked;
 
@@ -175,6 +175,7 @@ static void engine_tick(struct engine *e)
     recorder_tick(e->recorder, now);
     walked = engine_walk(e);
     event_sources_drain(&e->captures);
+    now = clock_monotonic_ns(); /* draining may have taken a second */
     virtual_waits_tick(&e->virtual_waits, &e->captures.virtual_threads.wishes, &e->dispatch, now);
     captures_look(&e->captures, now);
     captures_losses_tick(&e->captures, now);
@@ -184,7 +185,7 @@ static void engine_tick(struct engine *e)
     captures_poll(&e->captures, now);
     mailbox_alive(&e->mailbox);
     if (walked)
-        engine_finish(e, drained, now);
+        engine_finish(e, drained, begun_ns);
     mailbox_alive(&e->mailbox);
     spill_tick(e->spill, clock_monotonic_ns());
     store_writer_hurry(e->store_writer, clock_monotonic_ns());

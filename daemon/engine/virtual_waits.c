@@ -318,10 +318,11 @@ static uint64_t next_look_ns(const struct virtual_wish *w, uint64_t now_ns)
     return now_ns + min + (uint64_t)random() % (max - min);
 }
 
+/* @renewed_ns: when wishes were renewed last. */
 static void look_at(struct virtual_waits *v, struct virtual_wishes *wishes, struct dispatch *d,
-                    uint64_t now_ns)
+                    uint64_t renewed_ns, uint64_t now_ns)
 {
-    virtual_wishes_age(wishes, now_ns);
+    virtual_wishes_age(wishes, renewed_ns);
     if (wishes->count && !v->batch)
         v->batch = calloc(1, sizeof(*v->batch));
     for (uint32_t i = 0; v->batch && i < wishes->count && v->paid_ns < now_ns + TIME_AHEAD_NS;
@@ -363,8 +364,10 @@ void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, 
         v->recorded_ns = now_ns;
         discover_each(d->discover, renew, &(struct renewal){ &v->recorded, now_ns });
     }
-    look_at(v, wishes, d, now_ns);
-    look_at(v, &v->recorded, d, now_ns);
+    /* A long tick reconciles late: the wishes of captures have not ended by that. */
+    look_at(v, wishes, d, d->captures->running ? d->captures->filter.reconciled_ns : now_ns,
+            now_ns);
+    look_at(v, &v->recorded, d, now_ns, now_ns);
 }
 
 /* ---- the end of sampling by probes ---- */

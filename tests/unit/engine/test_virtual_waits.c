@@ -179,6 +179,36 @@ START_TEST(a_look_without_threads_covers_its_time)
 }
 END_TEST
 
+/* The engine may drain samples for a second, and renews wishes after its looks. */
+START_TEST(a_long_tick_does_not_end_a_wish)
+{
+    struct virtual_wishes *wishes = &rig.captures.virtual_threads.wishes;
+    const uint64_t tick_ns = 700 * NSEC_PER_MSEC;
+
+    jvm->exec_time_ns = clock_monotonic_ns();
+    places = 64;
+    for (int tick = 0; tick < 2; tick++) {
+        struct virtual_wish *wish = &wishes->of[0];
+
+        look();
+        rig.captures.filter.reconciled_ns = wish->wished_ns -= tick_ns;
+        wish->looked_ns -= tick_ns;
+        wish->due_ns = waits.paid_ns = 0;
+        jvm->jvm = JVM_READY;
+        jvm->vm = (struct hotspot_vm *)&waits;
+        virtual_waits_tick(&waits, wishes, &rig.dispatch, clock_monotonic_ns());
+        jvm->jvm = JVM_NO;
+        ck_assert_ptr_null(jvm->vm); /* the pass has run */
+        ck_assert_uint_eq(wishes->count, 1);
+    }
+    rig.captures.filter.reconciled_ns = clock_monotonic_ns(); /* without its wish */
+    virtual_waits_tick(&waits, wishes, &rig.dispatch, clock_monotonic_ns());
+    ck_assert_uint_eq(wishes->count, 0);
+    jvm->exec_time_ns = 0;
+    ck_assert_double_eq(seconds_missing(), 0);
+}
+END_TEST
+
 /* A look of the recorder that finds no thread without a carrier replaces the kept one of before. */
 START_TEST(a_look_without_waits_is_kept)
 {
@@ -414,6 +444,7 @@ int main(void)
     if (skip)
         return skip;
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_long_tick_does_not_end_a_wish);
     tcase_add_loop_test(tc, a_look_without_waits_is_kept, 0, 5);
     tcase_add_loop_test(tc, a_look_without_threads_covers_its_time, 0, 4);
     tcase_add_loop_test(tc, a_jvm_waits_from_its_start_on, 0, 2);
