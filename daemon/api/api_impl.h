@@ -132,10 +132,11 @@ int backend_past_keep(void *ctx, const struct target_selector *t, const struct t
                       const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err);
 /* The state of the recorder at the time of a request. */
 struct past_recorder {
-    uint64_t oldest_ns; /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */
-    uint64_t since_ns;  /* from this time on the answer uses it, not the history; UINT64_MAX if
-                         * oldest_ns is 0 */
-    uint64_t period_ns; /* between its samples; 0: the recorder is off, or was not used */
+    uint64_t oldest_ns;  /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */
+    uint64_t since_ns;   /* from this time on the answer uses it, not the history; UINT64_MAX if
+                          * oldest_ns is 0 */
+    uint64_t period_ns;  /* between its samples; 0: the recorder is off, or was not used */
+    uint64_t longest_ns; /* length of the longest part of the history; 0: none was used */
     char reach[PAST_REACH_BYTES]; /* sentence that less is kept than was requested; "": nothing is
                                    * missing */
 };

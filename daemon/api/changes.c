@@ -59,8 +59,10 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     r = past_profile(c->api, c->t, &c->sides[side], SOURCES[source].event, c->sources, &p,
                      &recorder, &why);
 
-    if (needed)
+    if (needed) {
         c->oldest_ns = oldest_of(c->api, recorder.oldest_ns);
+        c->longest_ns[side] = recorder.longest_ns;
+    }
     if (r == BACKEND_NOT_FOUND || (r > 0 && !needed)) /* check_target() reports unknown targets
                                                        * later */
         return 0;
@@ -87,7 +89,8 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
 
 /* Adds the samples of both sides for each event, and the pauses. If only one side has samples of
  * waits, waits were not recorded on the other side, so they are not compared. The same applies to
- * allocations and pauses. */
+ * allocations and pauses. Pauses are scaled by the work of their minute, so they need samples by
+ * minute. */
 static int add_sources(struct comparing *c, struct error *err)
 {
     int r = 0;
@@ -102,7 +105,8 @@ static int add_sources(struct comparing *c, struct error *err)
         c->set.one_sided[kind] =
             (change_is_of_waits((enum change_kind)kind) && c->waits[0] != c->waits[1]) ||
             (kind == CHANGE_ALLOCATION && !(c->allocations[0] && c->allocations[1])) ||
-            (change_is_pause((enum change_kind)kind) && !(c->pauses[0] && c->pauses[1]));
+            (change_is_pause((enum change_kind)kind) &&
+             (!(c->pauses[0] && c->pauses[1]) || changes_coarse(c, 0) || changes_coarse(c, 1)));
     return r;
 }
 

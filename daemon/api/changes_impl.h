@@ -33,6 +33,7 @@ struct comparing {
     struct view *functions[2]; /* owned: the functions of each side */
     bool waits[2];             /* by side: there are samples of waits or locks */
     bool pauses[2];            /* by side: there are pauses, and all of them are known */
+    uint64_t longest_ns[2];    /* by side: length of the history's longest part; 0: none */
     bool allocations[2];       /* by side: there are samples of allocations, nearly all the time */
 };
 
@@ -45,6 +46,12 @@ int changes_sides(struct api *api, const struct target_selector *t, struct time_
 
 /* Returns the length of @steps steps, in minutes. */
 double changes_minutes(const struct change_steps *s, size_t steps);
+/* Returns whether the history has samples of side @side in parts of several minutes. The samples of
+ * such a part have the time of its first minute, and pauses the time of each. */
+static inline bool changes_coarse(const struct comparing *c, size_t side)
+{
+    return c->longest_ns[side] > HISTORY_MINUTE_NS;
+}
 /* Returns true if both sides have enough samples to find a change of some percent. */
 bool changes_enough(const struct comparing *c);
 /* Writes a sentence on what takes more or less, and how much. */

@@ -108,6 +108,20 @@ static void add_cover(const struct comparing *c, json_t *list)
     json_array_append_new(list, json_string(text));
 }
 
+/* Adds a sentence if single minutes of a side are no longer kept. */
+static void add_coarse(const struct comparing *c, json_t *list)
+{
+    bool before = changes_coarse(c, 0), after = changes_coarse(c, 1),
+         hours = MAX(c->longest_ns[0], c->longest_ns[1]) > 10 * HISTORY_MINUTE_NS;
+
+    if (before || after)
+        json_array_append_new(list,
+                              json_sprintf("In the time %s, samples are kept in parts of up to %s, "
+                                           "each counted as one minute: pauses were not compared",
+                                           before && after ? "before and after" : WHEN[after],
+                                           hours ? "an hour" : "10 minutes"));
+}
+
 /* Adds a sentence on each of waits, pauses and allocations that only one side has. Also adds one on
  * allocations that are not known. */
 static void add_one_sided(const struct comparing *c, json_t *list)
@@ -118,7 +132,7 @@ static void add_one_sided(const struct comparing *c, json_t *list)
         json_array_append_new(
             list, json_sprintf("No waits are recorded %s: waits and locks were not compared",
                                WHEN[c->waits[0]]));
-    if (c->pauses[0] != c->pauses[1])
+    if (c->pauses[0] != c->pauses[1] && !changes_coarse(c, 0) && !changes_coarse(c, 1))
         json_array_append_new(list, json_sprintf("No pauses are known %s: pauses were not compared",
                                                  WHEN[c->pauses[0]]));
     if (c->allocations[0] != c->allocations[1])
@@ -189,6 +203,7 @@ json_t *changes_sentences(const struct comparing *c, const struct change *change
     if (c->why[0])
         json_array_append_new(list, json_string(c->why));
     add_cover(c, list);
+    add_coarse(c, list);
     add_one_sided(c, list);
     add_left_out(c, list);
     return list;

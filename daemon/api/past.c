@@ -273,7 +273,8 @@ struct past {
     struct past_reach reach;
     struct profile *parts[3];
     size_t count;
-    uint64_t until_ns; /* CLOCK_REALTIME: for earlier times there is no part yet */
+    uint64_t until_ns;   /* CLOCK_REALTIME: for earlier times there is no part yet */
+    uint64_t longest_ns; /* as in struct past_recorder */
 };
 
 static void past_deinit(struct past *p)
@@ -318,6 +319,7 @@ static int take_kept(struct api *api, struct past *p, const struct time_range *r
         return r;
     p->count++;
     p->until_ns = MIN(p->until_ns, kept.oldest_ns);
+    p->longest_ns = kept.resolution_ns;
     p->reach.kept_ns = kept.oldest_ns;
     return 0;
 }
@@ -361,6 +363,7 @@ static void past_tell(struct past *p, struct past_recorder *ret)
     ret->oldest_ns = p->flight.oldest_ns ? p->flight.oldest_ns + offset : 0;
     ret->since_ns = p->flight.since_ns;
     ret->period_ns = p->flight.period_ns;
+    ret->longest_ns = p->longest_ns;
     p->reach.recorded_ns = ret->oldest_ns;
     p->reach.recorder_keep_ns = p->flight.keep_ns;
     p->reach.recorder_full = p->flight.full;

@@ -255,6 +255,37 @@ START_TEST(minutes_in_shorter_steps)
 }
 END_TEST
 
+/* After two days, the history has samples in parts of 10 minutes, but pauses by minute. Their sums
+ * are of different times. */
+START_TEST(pauses_beside_longer_parts)
+{
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    const struct made made = { { 20, 20 }, { 50, 50 }, { 200, 200 } };
+    const int old = 100, later = 3 * 24 * 60, fresh = 60;
+    const struct time_range a = { MINUTE(0), MINUTE(old) },
+                            b = { MINUTE(later), MINUTE(later + fresh) };
+    struct error err = ERROR_NULL;
+    json_t *answer = NULL;
+    char *text;
+
+    make(&made, old);
+    ck_assert_int_eq(history_roll(history, MINUTE(old + 60), NULL), 0);
+    for (int i = later; i < later + fresh; i++)
+        put(i, &made);
+    ck_assert_int_eq(history_roll(history, MINUTE(later + fresh), NULL), 0);
+    ck_assert_msg(changes_kept(&api, &t, &a, &b, &answer, &err) == 0, "%s", err.msg);
+    text = json_dumps(answer, 0);
+    ck_assert_uint_eq(json_array_size(json_object_get(answer, "changes")), 0);
+    ck_assert_msg(strstr(text, "In the time before, samples are kept in parts of up to 10 minutes, "
+                               "each counted as one minute: pauses were not compared"),
+                  "%s", text);
+    ck_assert_msg(json_is_true(json_object_get(answer, "enough")), "%s", text);
+    free(text);
+    json_decref(answer);
+    history_close(history);
+}
+END_TEST
+
 /* The recorder has counts of seconds, and the history the minutes before. */
 START_TEST(counts_of_the_recorder)
 {
@@ -310,5 +341,6 @@ int main(void)
     tcase_add_loop_test(tc, of_a_release, 0, 2);
     tcase_add_test(tc, minutes_in_shorter_steps);
     tcase_add_test(tc, counts_of_the_recorder);
+    tcase_add_test(tc, pauses_beside_longer_parts);
     return run_store_tests("changes_pauses", tc);
 }
