@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spells the frames of the rows of a view. */
+#include "base/memory_guard.h"
 #include "profile/frame_name.h"
 #include "profile/view_impl.h"
 
@@ -67,7 +68,9 @@ static int view_reserve(struct view_builder *b, size_t n)
 
     if (v->stack_words + n > b->stack_cap) {
         size_t cap = MAX(MAX(b->stack_cap + b->stack_cap / 2, (size_t)4096), v->stack_words + n);
-        uint32_t *stack = reallocarray(v->stack, cap, sizeof(*stack));
+        uint32_t *stack = memory_guard_admits((cap - b->stack_cap) * sizeof(*stack))
+                              ? reallocarray(v->stack, cap, sizeof(*stack))
+                              : NULL;
 
         if (!stack)
             return -ENOMEM;

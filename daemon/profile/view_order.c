@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sorts the rows of a view, and adds up rows with equal frames. */
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "profile/view_impl.h"
 
@@ -242,11 +243,10 @@ int view_order_rows(struct view_builder *b)
     _cleanup_free_ struct row_key *keys = NULL;
     _cleanup_free_ uint32_t *row_at = NULL;
     struct view *v = b->v;
+    size_t cap = 0;
     int r;
 
-    if (v->sample_rows)
-        row_at = calloc(v->stack_words ? v->stack_words : 1, sizeof(*row_at));
-    if (v->sample_rows && !row_at)
+    if (v->sample_rows && !array_extend(&row_at, &cap, MAX(v->stack_words, (size_t)1)))
         return -ENOMEM;
     r = view_rank_rows(b, &keys);
     if (r < 0)

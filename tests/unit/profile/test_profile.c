@@ -2,6 +2,7 @@
 /* profile/: views, filters and merges of profiles from hand-made frames. */
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/memory_guard.h"
 #include "profile/waits.h"
 
 #include "recorded.h"
@@ -381,11 +382,51 @@ START_TEST(rates_are_added_up_to_one_sample)
 }
 END_TEST
 
+/* Each row has all of its frames, although stacks share their callers in the record. */
+START_TEST(a_view_of_deep_stacks_is_refused)
+{
+    const uint32_t rows = 4000, depth = 1000;
+    struct profile meta = { .events = { { .name = "cpu", .period = 1 } }, .event_count = 1 };
+    struct profile_sample s = { .time_ns = 1, .count = 1 };
+    struct view_opts o = { 0 };
+    uint32_t caller, at = 0;
+    struct profile *p = NULL;
+    struct view *v = NULL;
+    char name[16];
+
+    recorded_teardown();
+    recorded_setup_for(/* entries= */ 2 * rows, /* samples= */ rows);
+    s.thread = main_thread;
+    caller = recorded_frame("a.B", "caller", FRAME_C2, 0);
+    for (uint32_t i = 0; i < depth; i++)
+        ck_assert_int_eq(record_place(rec, at, caller, &at), 0);
+    for (uint32_t i = 0; i < rows; i++) {
+        uint32_t place;
+
+        snprintf(name, sizeof(name), "leaf%u", i);
+        ck_assert_int_eq(record_place(rec, at, recorded_frame("a.B", name, FRAME_C2, 0), &place),
+                         0);
+        s.stack = place & 0xffffff;
+        ck_assert_int_eq(record_sample_at(rec, &s), 0);
+    }
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(memory_guard_open(1), 0);
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
+    ck_assert_uint_eq(v->row_count, rows);
+    view_free(v);
+    memory_guard_thread(true);
+    ck_assert_int_eq(view_new(p, &o, &v, NULL), -ENOMEM);
+    memory_guard_thread(false);
+    profile_unref(p);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("profile");
 
     tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
+    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, shows_one_view, 0, ARRAY_SIZE(VIEW_CASES));
     tcase_add_test(tc, many_processes_leave_room_for_what_concerns_all);
     tcase_add_test(tc, no_name_takes_long);
@@ -395,5 +436,6 @@ int main(void)
     tcase_add_test(tc, merges_two_profiles);
     tcase_add_test(tc, a_look_that_stands_for_others_is_not_a_longer_wait);
     tcase_add_test(tc, rates_are_added_up_to_one_sample);
+    tcase_add_test(tc, a_view_of_deep_stacks_is_refused);
     return suite_run_case("profile", tc);
 }
