@@ -373,6 +373,7 @@ struct layout_field {
     /* Position of the class in compact headers, and states of a JavaThread. */                    \
     X(mark_klass_shift, "markWord::klass_shift", JDK_MAY)                                          \
     X(state_new, "_thread_new", JDK_MAY)                                                           \
+    X(state_java, "_thread_in_Java", JDK_MAY)                                                      \
     X(state_native, "_thread_in_native", JDK_MAY)                                                  \
     X(state_blocked, "_thread_blocked", JDK_MAY)                                                   \
     X(state_unblocked, "_thread_blocked_trans", JDK_MAY)                                           \

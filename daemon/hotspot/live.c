@@ -10,8 +10,7 @@
 #define COLOUR_BITS 16        /* at most, of a pointer; no object has so low an address */
 #define Z_GENERATIONAL_JDK 24 /* first JDK in which ZGC needs no flag for it */
 
-/* Returns the address of @field in the VM's heap (CollectedHeap), or 0. */
-static uint64_t heap_field(struct hotspot_vm *vm, struct layout_field field)
+uint64_t vm_heap_field(struct hotspot_vm *vm, struct layout_field field)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t heap;
@@ -28,7 +27,7 @@ static int run_collections(struct hotspot_vm *vm, void *arg)
     uint64_t *ret = arg;
 
     memory_begin(&vm->memory);
-    *ret = heap_field(vm, vm->layout.heap_collections);
+    *ret = vm_heap_field(vm, vm->layout.heap_collections);
     return 0;
 }
 
@@ -46,12 +45,12 @@ static int run_live(struct hotspot_vm *vm, void *arg)
     uint64_t at, word;
 
     memory_begin(&vm->memory);
-    at = heap_field(vm, vm->layout.heap_collections);
+    at = vm_heap_field(vm, vm->layout.heap_collections);
     l->collections =
         at && memory_u32(&vm->memory, at, &l->collections) == 0 ? l->collections + 1 : 0;
     /* The flag is read after the number, which the VM increments while the flag is set. So a
      * counted collection is seen under way, or it has ended. */
-    at = heap_field(vm, vm->layout.heap_collects);
+    at = vm_heap_field(vm, vm->layout.heap_collects);
     if (at && memory_read_direct(&vm->memory, at, &collects, sizeof(collects)) == 0 && collects)
         l->under_way = true;
     for (uint32_t i = 0; i < l->count; i++) {

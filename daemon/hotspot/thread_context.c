@@ -9,14 +9,14 @@
 struct home {
     struct context_work work; /* first: the argument of context_read_bytes() */
     struct hotspot_vm *vm;
-    bool moves; /* a collector copies objects while threads run, so no cached page counts */
 };
 
+/* A cached page may be older than a reference to an object in it. */
 static bool context_read_bytes(struct context_work *w, void *to, uint32_t bytes, uint64_t from)
 {
     struct home *h = (struct home *)w;
 
-    return (h->moves ? memory_read_direct : memory_read)(&h->vm->memory, from, to, bytes) == 0;
+    return memory_read_direct(&h->vm->memory, from, to, bytes) == 0;
 }
 
 static uint64_t context_now_ns(void)
@@ -43,7 +43,7 @@ static uint64_t thread_pointer(struct hotspot_vm *vm, uint64_t thread)
 void vm_context(struct hotspot_vm *vm, struct context_path *path, struct unwind_process *process,
                 uint64_t java_thread, struct sample_context *ret)
 {
-    struct home h = { .vm = vm, .moves = process->vm.zgc.bad_mask || path->forwards };
+    struct home h = { .vm = vm };
 
     context_begin(&h.work, path);
     if (path->ids == CONTEXT_IDS_RECORD) {

@@ -176,6 +176,11 @@ static int compile_rows(struct compiler *c)
 
     p->ids = c->tracer->ids == CONTEXT_IDS_LOG ? tracer_keys_kind() : c->tracer->ids;
     p->moves = c->vm->names.zgc;
+    if (!p->moves && r == 0) {
+        r = pauses_find(c->vm, p);
+        if (r == -ENOENT)
+            r = error_set(&c->q->err, -EOPNOTSUPP, "its VM does not say when it moves objects");
+    }
     if (c->vm->names.shenandoah)
         p->forwards = shenandoah_forwards((unsigned)c->vm->layout.jdk, c->vm->version);
     for (size_t i = 0; i < c->tracer->count && r == 0; i++) {

@@ -203,6 +203,12 @@ int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_ba
  * -ENOENT: the JVM keeps no counters; -errno. */
 int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size_t *ret_n);
 
+/* ---- live.c ---- */
+
+/* Returns the address of @field in the VM's heap (CollectedHeap), inside a vm_call_fn; 0: not
+ * known. */
+uint64_t vm_heap_field(struct hotspot_vm *vm, struct layout_field field);
+
 /* ---- call.c ---- */
 
 /* Reads the number of unloaded classes for later calls of hotspot_vm_unloads(), inside a

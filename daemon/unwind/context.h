@@ -108,8 +108,16 @@ struct context_path {
     uint16_t string_value, string_coder; /* string_coder 0 (JDK 8): two bytes a character */
     uint16_t map_table;                  /* offset in java.util.HashMap; 0: no step needs it */
     uint16_t node_hash, node_value, node_next; /* offsets in HashMap.Node */
-    uint16_t moves;       /* 1: the VM runs ZGC, which moves objects while threads run */
-    uint16_t forwards;    /* enum context_forwards */
+    uint16_t moves;    /* 1: the VM runs ZGC, which moves objects while threads run */
+    uint16_t forwards; /* enum context_forwards */
+    /* What the VM says of its collections, while no thread runs Java: addresses. 0: nothing. */
+    uint64_t collections;              /* CollectedHeap::_total_collections, of four bytes */
+    uint64_t collects;                 /* CollectedHeap::_is_gc_active, of one byte */
+    uint64_t compact_from, compact_to; /* when the collector that compacts began and ended the last
+                                        * time; 0: not known */
+    uint16_t thread_state;             /* offset in JavaThread; 0: not known */
+    uint16_t in_java;                  /* its value while the thread runs Java */
+    uint32_t zero;
     uint64_t stack_start; /* proc_stat's stack_start, by which the broker identifies the program */
     struct context_step steps[CONTEXT_STEPS_MAX];
 };
@@ -159,6 +167,8 @@ struct context_work {
     uint64_t bad;  /* ZGC's bad mask: bits of references that may be older than a move */
     uint64_t view; /* the lowest color, with which the heap's first view begins; 0: no views */
     uint64_t object;
+    uint64_t root;  /* address of the reference to the java.lang.Thread; 0: not read yet */
+    uint64_t pause; /* context_pause() at the start of a walk that heeds it */
     struct context_record record;
     uint32_t count; /* entries of the table */
     uint32_t next;  /* index of the next step */
@@ -168,7 +178,9 @@ struct context_work {
     uint16_t forwards; /* enum context_forwards of the path */
     uint16_t copied;   /* 1: an object of the path has a copy */
     uint16_t torn;     /* 1: ZGC has begun another phase during the walk, or may have */
-    uint16_t zero[3];
+    uint16_t fresh;    /* 1: objects may move during the walk, so no line is older than the last
+                        * reference */
+    uint16_t zero[2];
     uint64_t line[CONTEXT_LINES]; /* address of each line that is kept, + 1; 0: none */
     /* context_begin() leaves the following as it is. */
     uint64_t kept[CONTEXT_LINES * CONTEXT_LINE / 8]; /* what the lines contain */
@@ -202,7 +214,7 @@ static inline void context_begin(struct context_work *w, const struct context_pa
 #include <stddef.h>
 
 _Static_assert(sizeof(struct context_step) == 16, "context_step must have no padding");
-_Static_assert(sizeof(struct context_path) == 48 + 16 * CONTEXT_STEPS_MAX, "nor context_path");
+_Static_assert(sizeof(struct context_path) == 88 + 16 * CONTEXT_STEPS_MAX, "nor context_path");
 _Static_assert(offsetof(struct context_record, attributes_bytes) == CONTEXT_RECORD_BYTES - 2,
                "context_record");
 _Static_assert(sizeof(struct sample_context) == CONTEXT_WORDS * 8, "nor sample_context");

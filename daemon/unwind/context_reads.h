@@ -79,7 +79,7 @@ UNWIND_FUNCTION int context_keep_line(struct context_work *w, uint64_t line)
     return 1;
 }
 
-/* Forgets all lines. If a collector copies objects while threads run, an object may be younger than
+/* Forgets all lines. If a collector copies objects during the walk, an object may be younger than
  * its line, but not than the reference that leads to it. */
 UNWIND_INLINE void context_forget_lines(struct context_work *w)
 {

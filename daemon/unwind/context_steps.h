@@ -6,6 +6,12 @@
  * Objects that a collector moves are found by the thread's references, with ZGC also by its
  * forwarding tables. No address of an object is kept or compared.
  *
+ * G1, Parallel and Serial move objects while no thread runs Java: those that wait or run native
+ * code go on, and are sampled. A collection that copies leaves the original as it is until its end,
+ * and a reference leads to the original or to a complete copy. So an object is right if it is read
+ * after its reference. A collection that compacts changes references before it moves objects: no
+ * object is right then.
+ *
  * A home of the unwinder includes unwind/state.h and defines these before it includes this file:
  *   static bool context_read_bytes(struct context_work *, void *to, uint32_t bytes, uint64_t from);
  *   static uint64_t context_now_ns(void);
@@ -65,7 +71,6 @@ UNWIND_INLINE uint64_t context_uncopied(struct context_work *w, uint64_t object)
 
     if (!object || !w->forwards)
         return object;
-    context_forget_lines(w);
     moved = w->forwards == CONTEXT_FORWARDS_MARK ? (context_load_here(w, object) & 3) == 3
                                                  : context_load_here(w, object - 8) != object;
     if (moved)
@@ -80,8 +85,6 @@ UNWIND_INLINE uint64_t context_object(struct context_work *w, struct unwind_proc
     uint64_t granule, table = 0;
 
     w->object = unwind_oop(&p->vm.locks, raw);
-    if (p->vm.zgc.bad_mask)
-        context_forget_lines(w);
     if (!w->object || !(raw & w->bad))
         return context_uncopied(w, w->object);
     granule = (w->object & p->vm.zgc.offset_mask) >> UNWIND_GRANULE_SHIFT;
@@ -105,9 +108,11 @@ UNWIND_FUNCTION uint64_t context_reference(struct context_work *w, struct unwind
 
     if (!w || !p)
         return 0;
+    v = bytes == 4 ? context_load(w, at, 4) : context_load(w, at, 8);
+    if (w->fresh)
+        context_forget_lines(w);
     if (bytes != 4)
-        return context_object(w, p, context_load(w, at, 8));
-    v = context_load(w, at, 4);
+        return context_object(w, p, v);
     return v ? context_uncopied(w, p->vm.locks.oop_base + (v << (p->vm.locks.oop_shift & 31))) : 0;
 }
 
@@ -279,7 +284,7 @@ UNWIND_INLINE uint64_t context_local(struct context_work *w, struct context_path
     uint64_t at = w->thread + l->thread_object;
 
     if (l->thread_handle)
-        at = context_load(w, at, 8);
+        at = w->root ? w->root : context_load(w, at, 8);
     at = at ? context_reference(w, p, at, 8) : 0;
     if (at)
         at = context_field(w, p, at + member);
@@ -449,14 +454,84 @@ UNWIND_INLINE uint8_t context_found(const struct context_work *w)
     return w->out.bytes[CONTEXT_NAME] ? CONTEXT_NAMED : CONTEXT_IDS_ONLY;
 }
 
+/* Returns the state of the JavaThread and keeps its reference in w->root, both by one read; 0: not
+ * known. No line is kept yet, so it reads into their room. */
+UNWIND_INLINE uint32_t context_thread_state(struct context_work *w, const struct context_path *path,
+                                            const struct unwind_locks *l)
+{
+    uint64_t object = l->thread_object, state = path->thread_state, low;
+
+    low = (object < state ? object : state) & ~7ULL;
+    object -= low;
+    state -= low;
+    if (!path->thread_state || object > CONTEXT_LINE - 8 || state > CONTEXT_LINE - 8 ||
+        !context_is_address(w->thread + low) ||
+        !context_read_bytes(w, w->kept, CONTEXT_LINE, w->thread + low))
+        return 0;
+    UNWIND_MASK(object, CONTEXT_LINE - 1);
+    UNWIND_MASK(state, CONTEXT_LINE - 1);
+    if (!(object & 7))
+        w->root = w->kept[object / 8];
+    return (uint32_t)(w->kept[state / 8] >> state % 8 * 8);
+}
+
+#define CONTEXT_PAUSE 1   /* a collection is under way, and no thread runs Java */
+#define CONTEXT_COMPACT 2 /* it compacts */
+
+/* Returns what the VM says of its collections now: bits and, above them, the number. ~0: it could
+ * not be read. Not static in BPF, as context_probe(). */
+UNWIND_FUNCTION uint64_t context_pause(struct context_work *w, struct context_path *path)
+{
+    uint64_t n, from;
+    uint32_t fault;
+
+    if (!w || !path)
+        return ~0ULL;
+    context_forget_lines(w);
+    fault = w->fault;
+    w->fault = 0;
+    n = context_load(w, path->collections, 4) << 2;
+    if (context_load(w, path->collects, 1)) {
+        n |= CONTEXT_PAUSE;
+        from = path->compact_from ? context_load(w, path->compact_from, 8) : ~0ULL;
+        if (from == ~0ULL || from > context_load(w, path->compact_to, 8))
+            n |= CONTEXT_COMPACT;
+    }
+    if (w->fault)
+        return ~0ULL;
+    w->fault = fault;
+    return n;
+}
+
+/* Prepares for collections of G1, Parallel and Serial. Returns whether the walk must heed them: the
+ * thread does not run Java, so it may wait or run native code while they move objects. */
+UNWIND_INLINE bool context_heeds_pauses(struct context_work *w, struct context_path *path,
+                                        const struct unwind_process *p)
+{
+    if (!path->collects || path->ids == CONTEXT_IDS_RECORD)
+        return false;
+    if (context_thread_state(w, path, &p->vm.locks) == path->in_java)
+        return false;
+    w->pause = context_pause(w, path);
+    if (w->pause & CONTEXT_PAUSE)
+        w->fresh = 1;
+    return true;
+}
+
 /* Makes all steps of @path in the thread with the JavaThread @thread. The result is in w->out. Not
  * static in BPF, as context_probe(). */
 UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *path,
                                  struct unwind_process *p, uint64_t thread)
 {
+    bool heeds;
+
     if (!w || !path || !p)
         return 0;
     w->thread = thread;
+    w->fresh = p->vm.zgc.bad_mask || path->forwards;
+    heeds = context_heeds_pauses(w, path, p);
+    if (heeds && w->pause & CONTEXT_COMPACT)
+        return 1;
     if (p->vm.zgc.bad_mask)
         w->begun_ns = context_now_ns();
     w->view = p->vm.locks.coloured || !p->vm.zgc.bad_mask ? 0 : p->vm.zgc.offset_mask + 1;
@@ -474,6 +549,8 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
     w->torn = p->vm.zgc.bad_mask && path->ids != CONTEXT_IDS_RECORD &&
               (context_load_here(w, p->vm.zgc.bad_mask) != w->bad ||
                context_now_ns() - w->begun_ns > CONTEXT_WALK_NS);
+    if (heeds && context_pause(w, path) != w->pause)
+        w->torn = 1;
     if (w->copied || w->torn)
         w->out.state = CONTEXT_UNREADABLE;
     else

@@ -60,6 +60,14 @@ static size_t make_path(const uint8_t *data, size_t size, struct context_path *r
         .node_next = data[16],
     };
 
+    if (data[2] >> 6) { /* the VM says when it moves objects */
+        p.collections = HEAP + 4 * data[3];
+        p.collects = HEAP + data[4];
+        p.compact_from = data[2] >> 7 ? HEAP + 8 * data[5] : 0;
+        p.compact_to = HEAP + 8 * data[6];
+        p.thread_state = data[7];
+        p.in_java = data[8];
+    }
     for (unsigned i = 0; i < p.step_count && size - at >= STEP_BYTES; i++, at += STEP_BYTES) {
         const uint8_t *d = data + at;
         struct context_step *s = &p.steps[i];

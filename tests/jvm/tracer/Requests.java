@@ -3,19 +3,25 @@ import io.opentelemetry.api.internal.AutoValue_ImmutableSpanContext;
 import io.opentelemetry.context.ArrayBasedContext;
 import io.opentelemetry.context.ThreadLocalContextStorage;
 import io.opentelemetry.sdk.trace.SdkSpan;
+import java.io.FileInputStream;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.zip.Deflater;
 
 /**
- * Threads that make requests without end, in a tracer of their own: Requests THREADS [virtual | LIBRARY]. A stack says what is right: in `a` it is
- * "GET /a" and a trace id that begins with a, in `b` the same of b, in `outside` none. All of them burn, wait, contend for a lock, allocate objects
- * and native memory. With LIBRARY (native/records.c) the tracer is native and has records of threads.
+ * Threads that make requests without end, in a tracer of their own: Requests THREADS [virtual | collect | LIBRARY]. A stack says what is right: in `a`
+ * it is "GET /a" and a trace id that begins with a, in `b` the same of b, in `outside` none. All of them burn, wait, contend for a lock, allocate
+ * objects and native memory. With collect, the heap is compacted most of the time, while they wait or run native code. With LIBRARY
+ * (native/records.c) the tracer is native and has records of threads.
  */
 public final class Requests {
     static final Object LOCK = new Object();
     static volatile long sink;
     static volatile Object kept;
+    static final ThreadLocal<ByteBuffer> BUFFER = ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(8_000_000));
     static boolean records;
+    static FileChannel zero; // with collect
 
     static native void attach(int which);
 
@@ -46,12 +52,31 @@ public final class Requests {
         Thread.sleep(1);
     }
 
+    /** Some milliseconds in native code, where threads do not stop for a collection. */
+    static void read(ByteBuffer buffer) throws Exception {
+        buffer.clear();
+        zero.read(buffer);
+    }
+
     static void work() throws Exception {
+        if (zero != null) {
+            read(BUFFER.get());
+            nap();
+            allocate();
+            return;
+        }
         burn(300_000);
         contend();
         allocate();
         nap();
         new Deflater().end();
+    }
+
+    static void collect() throws Exception {
+        for (;;) {
+            System.gc();
+            Thread.sleep(2);
+        }
     }
 
     static void a() throws Exception {
@@ -130,12 +155,16 @@ public final class Requests {
         Thread last = null;
         boolean virtual = args.length > 1 && args[1].equals("virtual");
 
-        records = args.length > 1 && !virtual;
+        if (args.length > 1 && args[1].equals("collect"))
+            zero = new FileInputStream("/dev/zero").getChannel();
+        records = args.length > 1 && !virtual && zero == null;
         if (records)
             System.load(args[1]);
         for (int i = Integer.parseInt(args[0]); i > 0; i--)
             last = start(virtual);
         System.out.println("started");
+        if (zero != null)
+            collect();
         last.join();
     }
 }

@@ -36,14 +36,21 @@ enum place { /* offsets in the heap */
              MAPS = 0x1300,
              MOVED = 0x1400,
              LARGE = 0x1500,
-             BEFORE = 0x8200, /* where JAVA_THREAD was before its move */
+             COLLECTOR = 0x1800, /* number of collections, and whether one is under way */
+             COMPACT = 0x1900,   /* when it began and ended to compact */
+             BEFORE = 0x8200,    /* where JAVA_THREAD was before its move */
 };
 #define VIEWS_FROM 24 /* the lowest color of a reference, by ZGC's offset mask */
 #define VIEW(i) (UINT64_C(1) << (VIEWS_FROM + (i)))
+enum { STATE = 0x18, IN_JAVA = 8, IN_NATIVE = 4, BLOCKED = 10 }; /* of the JavaThread */
 enum { CLASS_CONTEXT = 11, CLASS_SPAN = 12, CLASS_OTHER = 13, HASH = 0x61c88647 };
 
 static uint8_t bytes[HEAP_BYTES];
-static unsigned reads, phase_at, slow_at;
+static unsigned reads, phase_at, pause_at, slow_at;
+static struct pause { /* what the VM says of its collections */
+    uint8_t collects;
+    uint64_t from, to;
+} pause_next;
 static bool copies_late; /* the object at BESIDE is written after the first read of its line */
 static uint64_t base;    /* address of the heap, without HEAP */
 /* The views in which each page can be read: bits. */
@@ -52,6 +59,13 @@ static struct hotspot_vm vm;
 static struct unwind_process process;
 static struct context_path path;
 static struct sample_context found;
+
+static void say_pause(struct pause p)
+{
+    bytes[COLLECTOR + 8] = p.collects;
+    memcpy(bytes + COMPACT, &p.from, 8);
+    memcpy(bytes + COMPACT + 8, &p.to, 8);
+}
 
 static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
 {
@@ -71,6 +85,8 @@ static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
         memcpy(bytes + BESIDE + 12, bytes + JAVA_THREAD + 12, 4);
     if (reads == phase_at) /* ZGC begins another phase */
         bytes[BAD_MASK] ^= 1;
+    if (reads == pause_at)
+        say_pause(pause_next);
     if (reads == slow_at) /* the walk is interrupted */
         nanosleep(&(struct timespec){ .tv_nsec = 60 * NSEC_PER_MSEC }, NULL);
     return (ssize_t)n;
@@ -107,7 +123,7 @@ static void put_text(unsigned at, unsigned characters, const char *text)
 static void setup(void)
 {
     memset(bytes, 0, sizeof(bytes));
-    reads = phase_at = slow_at = 0;
+    reads = phase_at = pause_at = slow_at = 0;
     copies_late = false;
     base = 0;
     memset(&vm, 0, sizeof(vm));
@@ -625,6 +641,131 @@ START_TEST(reads_an_object_after_its_reference)
 }
 END_TEST
 
+/* A thread in @state, as a collector has the VM say. */
+static void heed(unsigned state, struct pause p)
+{
+    path.ids = CONTEXT_IDS_NONE;
+    path.collections = HEAP + COLLECTOR;
+    path.collects = HEAP + COLLECTOR + 8;
+    path.compact_from = HEAP + COMPACT;
+    path.compact_to = HEAP + COMPACT + 8;
+    path.thread_state = STATE;
+    path.in_java = IN_JAVA;
+    put(THREAD + STATE, state);
+    say_pause(p);
+}
+
+static const struct {
+    unsigned state;
+    struct pause pause;
+    enum context_state found;
+    bool late; /* the object at BESIDE is copied late, and found */
+} PAUSES[] = {
+    { IN_NATIVE, { 0, 0, 0 }, CONTEXT_NAMED, false },
+    { IN_NATIVE, { 1, 0, 0 }, CONTEXT_NAMED, true },
+    { BLOCKED, { 1, 4, 5 }, CONTEXT_NAMED, true },
+    { IN_NATIVE, { 1, 5, 4 }, CONTEXT_UNREADABLE, false },
+    { BLOCKED, { 1, 5, 4 }, CONTEXT_UNREADABLE, false },
+    { BLOCKED, { 0, 5, 4 }, CONTEXT_NAMED, false }, /* the heap has moved */
+    { IN_JAVA, { 1, 5, 4 }, CONTEXT_NAMED, false }, /* no collector moves objects before it stops */
+};
+
+START_TEST(heeds_a_collection_that_moves_objects)
+{
+    heed(PAUSES[_i].state, PAUSES[_i].pause);
+    walk();
+    ck_assert_uint_eq(found.state, PAUSES[_i].found);
+    path.thread_state = 0; /* the state is not known */
+    walk();
+    ck_assert_uint_eq(found.state,
+                      PAUSES[_i].state == IN_JAVA ? CONTEXT_UNREADABLE : PAUSES[_i].found);
+}
+END_TEST
+
+START_TEST(reads_an_object_after_its_reference_in_a_collection)
+{
+    heed(PAUSES[_i].state, PAUSES[_i].pause);
+    path.thread_state = 0;
+    if (PAUSES[_i].state == IN_JAVA)
+        return;
+    put_ref(THREAD + 8, BESIDE);
+    copies_late = true;
+    walk();
+    ck_assert_uint_eq(found.state, PAUSES[_i].late                     ? CONTEXT_NAMED
+                                   : PAUSES[_i].found == CONTEXT_NAMED ? CONTEXT_NO_REQUEST
+                                                                       : CONTEXT_UNREADABLE);
+}
+END_TEST
+
+/* A collection begins, ends, or begins to compact at any read of the walk. */
+static const struct {
+    struct pause before, then;
+    unsigned after; /* the last reads, when the walk is complete */
+} CHANGES[] = { { { 0, 0, 0 }, { 1, 0, 0 }, 1 },
+                { { 1, 0, 0 }, { 0, 0, 0 }, 2 },
+                { { 1, 4, 5 }, { 1, 6, 5 }, 1 },
+                { { 0, 4, 5 }, { 1, 6, 5 }, 1 } };
+
+START_TEST(believes_no_walk_beside_a_collection)
+{
+    unsigned count;
+
+    heed(IN_NATIVE, CHANGES[_i].before);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED);
+    count = reads;
+    for (unsigned at = 4; at <= count - CHANGES[_i].after; at++) {
+        say_pause(CHANGES[_i].before);
+        pause_next = CHANGES[_i].then;
+        reads = 0;
+        pause_at = at;
+        walk();
+        ck_assert_msg(found.state == CONTEXT_UNREADABLE, "a change after read %u of %u", at, count);
+    }
+    say_pause(CHANGES[_i].before);
+    pause_at = 0;
+    put(COLLECTOR, 1);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED);
+}
+END_TEST
+
+START_TEST(needs_to_know_of_collections)
+{
+    heed(IN_NATIVE, (struct pause){ 1, 0, 0 });
+    path.compact_from = path.compact_to = 0; /* a VM without counters: each one may compact */
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+    heed(IN_NATIVE, (struct pause){ 0, 0, 0 });
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED);
+    path.collects = HEAP + 2 * HEAP_BYTES;
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+}
+END_TEST
+
+/* Each read takes time at each sample. The objects lie in 13 blocks. The text has one more. */
+static const struct {
+    unsigned state;
+    struct pause pause;
+    unsigned reads;
+} COSTS[] = { { IN_JAVA, { 0, 0, 0 }, 14 },
+              { IN_NATIVE, { 0, 0, 0 }, 16 },
+              { IN_NATIVE, { 1, 0, 0 }, 23 } };
+
+START_TEST(reads_no_more_than_it_needs)
+{
+    process.vm.locks.thread_handle = 1;
+    put_word(THREAD + 8, HEAP + ROW);
+    put_word(ROW, HEAP + JAVA_THREAD);
+    heed(COSTS[_i].state, COSTS[_i].pause);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED);
+    ck_assert_uint_eq(reads, COSTS[_i].reads);
+}
+END_TEST
+
 /* The phase ends during the walk, or before it. */
 START_TEST(believes_no_two_phases_of_zgc)
 {
@@ -820,6 +961,12 @@ int main(void)
     tcase_add_loop_test(tc, no_text_is_longer_than_its_room, 0, ARRAY_SIZE(LENGTHS));
     tcase_add_test(tc, follows_an_object_that_zgc_has_moved);
     tcase_add_loop_test(tc, reads_an_object_after_its_reference, 0, ARRAY_SIZE(LATE_COPIES));
+    tcase_add_loop_test(tc, heeds_a_collection_that_moves_objects, 0, ARRAY_SIZE(PAUSES));
+    tcase_add_loop_test(tc, reads_an_object_after_its_reference_in_a_collection, 0,
+                        ARRAY_SIZE(PAUSES));
+    tcase_add_loop_test(tc, believes_no_walk_beside_a_collection, 0, ARRAY_SIZE(CHANGES));
+    tcase_add_test(tc, needs_to_know_of_collections);
+    tcase_add_loop_test(tc, reads_no_more_than_it_needs, 0, ARRAY_SIZE(COSTS));
     tcase_add_test(tc, believes_no_two_phases_of_zgc);
     tcase_add_test(tc, believes_no_interrupted_walk_with_zgc);
     tcase_add_loop_test(tc, reads_the_heap_at_its_other_addresses, 0, 3);
