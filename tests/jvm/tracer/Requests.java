@@ -7,6 +7,8 @@ import java.io.FileInputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.zip.Deflater;
 
 /**
@@ -20,6 +22,8 @@ public final class Requests {
     static volatile long sink;
     static volatile Object kept;
     static final ThreadLocal<ByteBuffer> BUFFER = ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(8_000_000));
+    static final AtomicInteger DEFLATERS = new AtomicInteger();
+    static final AtomicReferenceArray<Deflater> LATE = new AtomicReferenceArray<>(64);
     static boolean records;
     static FileChannel zero; // with collect
 
@@ -69,7 +73,18 @@ public final class Requests {
         contend();
         allocate();
         nap();
-        new Deflater().end();
+        deflate();
+    }
+
+    /** Every twentieth one stays for seconds, so that some native memory is not freed. */
+    static void deflate() {
+        Deflater deflater = new Deflater();
+        int n = DEFLATERS.incrementAndGet();
+
+        if (n % 20 == 0)
+            deflater = LATE.getAndSet(n / 20 % LATE.length(), deflater);
+        if (deflater != null)
+            deflater.end();
     }
 
     static void collect() throws Exception {
