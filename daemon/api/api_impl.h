@@ -91,10 +91,25 @@ int jvm_find(struct api *api, const struct viewer *v, int32_t host_pid, struct p
  * BACKEND_CONFLICT. */
 int jvm_find_readable(struct api *api, const struct viewer *v, int32_t host_pid,
                       struct process **ret, struct error *err);
-/* resolve.c: translates @t for questions about the past. @ret points into @t and @pod. 0;
- * BACKEND_NOT_FOUND (a pid inside a container); -EINVAL (a short id is ambiguous). */
-int selector_resolve(struct api *api, const struct target_selector *t, struct target_selector *ret,
-                     char pod[256], struct error *err);
+/* A selector for questions about the past, with its texts. */
+struct resolved {
+    struct target_selector selector;
+    char pod[256];
+    struct buf ids;
+};
+/* resolve.c: translates @t for questions about the past. ret->selector points into @t and @ret,
+ * which needs resolved_deinit() in every case. Blocks for the disk. 0; BACKEND_NOT_FOUND (a pid
+ * inside a container); -EINVAL (a short id is ambiguous). */
+int selector_resolve(struct api *api, const struct target_selector *t, struct resolved *ret,
+                     struct error *err);
+void resolved_deinit(struct resolved *r);
+/* past_containers.c: returns whether a process of the past is in the container of @t; true if @t
+ * selects none. @id: of the process's container. @attributes: as in struct profile_process; those
+ * of a JVM name its container. */
+bool selector_has_container(const struct target_selector *t, const char *id,
+                            const char *attributes);
+/* Adds the container @id to @ids, a list as in struct target_selector. */
+void container_ids_add(struct buf *ids, const char *id);
 int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,
                      enum symbols_source symbols, bool unfold, struct buf *out, struct error *err);
 int backend_capture_create(void *ctx, const struct capture_request *req,

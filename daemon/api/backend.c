@@ -183,41 +183,41 @@ static int backend_document(void *ctx, enum backend_document which, const struct
 static int ask_past(void *ctx, const struct target_selector *t, const struct time_range *range,
                     const char *event, enum past_from from, struct profile **ret, struct error *err)
 {
-    struct target_selector resolved;
-    char pod[256];
-    int r = selector_resolve(ctx, t, &resolved, pod, err);
+    _cleanup_(resolved_deinit) struct resolved resolved;
+    int r = selector_resolve(ctx, t, &resolved, err);
 
-    return r != 0 ? r : backend_past(ctx, &resolved, range, event, from, ret, err);
+    return r != 0 ? r : backend_past(ctx, &resolved.selector, range, event, from, ret, err);
 }
 
 static int ask_past_keep(void *ctx, const struct target_selector *t, const struct time_range *range,
                          const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err)
 {
-    struct target_selector resolved;
-    char pod[256];
-    int r = selector_resolve(ctx, t, &resolved, pod, err);
+    _cleanup_(resolved_deinit) struct resolved resolved;
+    int r = selector_resolve(ctx, t, &resolved, err);
 
-    return r != 0 ? r : backend_past_keep(ctx, &resolved, range, event, ret_id, err);
+    return r != 0 ? r : backend_past_keep(ctx, &resolved.selector, range, event, ret_id, err);
 }
 
 static int ask_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                         size_t buckets, const char *by, json_t **ret, size_t *ret_count,
                         struct error *err)
 {
-    struct target_selector resolved;
-    char pod[256];
-    int r = selector_resolve(ctx, t, &resolved, pod, err);
+    _cleanup_(resolved_deinit) struct resolved resolved;
+    int r = selector_resolve(ctx, t, &resolved, err);
 
-    return r != 0 ? r : backend_timeline(ctx, &resolved, range, buckets, by, ret, ret_count, err);
+    return r != 0
+               ? r
+               : backend_timeline(ctx, &resolved.selector, range, buckets, by, ret, ret_count, err);
 }
 
 static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
 {
-    struct captures_query resolved = *q;
-    char pod[256];
-    int r = selector_resolve(ctx, &q->target, &resolved.target, pod, err);
+    _cleanup_(resolved_deinit) struct resolved resolved;
+    struct captures_query query = *q;
+    int r = selector_resolve(ctx, &q->target, &resolved, err);
 
-    return r != 0 ? r : backend_captures(ctx, &resolved, ret, err);
+    query.target = resolved.selector;
+    return r != 0 ? r : backend_captures(ctx, &query, ret, err);
 }
 
 /* Asks the broker directly, because the engine is not needed to find the owner of a connection. */

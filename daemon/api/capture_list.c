@@ -163,6 +163,7 @@ struct store_query captures_of(const struct target_selector *t, uint64_t from_ns
                                  .state = STORE_DONE,
                                  .host_pid = t->pid_count == 1 ? t->pids[0] : 0,
                                  .container = t->container,
+                                 .container_ids = t->container_ids,
                                  .pod = t->pod,
                                  .pod_namespace = t->pod_namespace,
                                  .service = t->service,

@@ -350,16 +350,15 @@ int changes_kept(struct api *api, const struct target_selector *t, const struct 
 int document_changes(struct api *api, const struct document_query *q, json_t **ret,
                      struct error *err)
 {
-    struct target_selector t;
+    _cleanup_(resolved_deinit) struct resolved resolved;
     struct comparing c = { .api = api,
-                           .t = &t,
+                           .t = &resolved.selector,
                            .sources = PAST_RECORDER | PAST_HISTORY | PAST_MINUTES | PAST_STORE };
-    char pod[256];
-    int r = selector_resolve(api, q->target, &t, pod, err);
+    int r = selector_resolve(api, q->target, &resolved, err);
 
     if (r == 0 && q->a && q->b)
         memcpy(c.sides, (struct time_range[]){ *q->a, *q->b }, sizeof(c.sides));
     else if (r == 0)
-        r = changes_sides(api, &t, c.sides, &c.times, c.why, err);
+        r = changes_sides(api, c.t, c.sides, &c.times, c.why, err);
     return r == 0 ? compare(&c, ret, err) : r;
 }

@@ -134,13 +134,6 @@ static struct past_facts facts_of(const struct past_filter *f, const struct prof
 
 /* ---- selecting ---- */
 
-static bool container_equal(const char *id, const char *wanted)
-{
-    size_t n = strlen(wanted);
-
-    return id[0] && (strcmp(id, wanted) == 0 || (n >= 6 && strncmp(id, wanted, n) == 0));
-}
-
 /* Matches @facts against @set. Profiles have only the id of a container, so its name matches
  * nothing here. */
 static bool past_holds(const struct matcher_set *set, const struct past_facts *facts)
@@ -184,7 +177,7 @@ static bool is_selected(const struct past_filter *f, const struct past_facts *fa
 
     if (f->asked && !past_holds(f->asked, facts))
         return false;
-    if (t->container && !container_equal(facts->container, t->container))
+    if (!selector_has_container(t, facts->container, facts->attributes))
         return false;
     if (t->pod && strcmp(facts->pod, t->pod) != 0)
         return false;

@@ -343,3 +343,16 @@ struct time_range past_known_time(struct api *api, const struct target_selector 
     past_filter_deinit(&filter);
     return seen;
 }
+
+void past_known_containers(struct api *api, const struct target_selector *t, struct buf *ids)
+{
+    const struct target_selector asked = { .container = t->container, .viewer = t->viewer };
+    struct past_filter filter;
+    struct history_query q = { .to_ns = UINT64_MAX, .wants = past_wants_of, .cookie = &filter };
+
+    if (!api->engine.history)
+        return;
+    if (past_filter_init(&asked, &filter, NULL) == 0)
+        history_images(api->engine.history, &q, past_see_container, ids, NULL);
+    past_filter_deinit(&filter);
+}

@@ -152,11 +152,16 @@ struct past_last_image {
 void past_see_last(void *cookie, const struct history_image *image);
 /* Widens the struct time_range at @cookie by the time of @image (CLOCK_REALTIME). */
 void past_see_range(void *cookie, const struct history_image *image);
+/* Adds the container of @image to the list at @cookie, a struct buf. */
+void past_see_container(void *cookie, const struct history_image *image);
 /* Implements the callback of struct history_query; @cookie is the filter. */
 bool past_wants_of(void *cookie, const struct history_image *image);
 /* Returns the time from the first minute to the last in which the history has a JVM of @t
  * (CLOCK_REALTIME); empty: none. Blocks for the disk. */
 struct time_range past_known_time(struct api *api, const struct target_selector *t);
+/* Adds the containers of t->container to @ids in which the viewer's JVMs of the history ran. An
+ * unreadable history has none: answers from it have the reason. Blocks for the disk. */
+void past_known_containers(struct api *api, const struct target_selector *t, struct buf *ids);
 /* Gets the history's samples of @f->events in [@from_ns, @to_ns) (CLOCK_REALTIME), with warnings
  * on their sources. With a single pid, pins the image. *ret stays NULL if there are no samples. 0
  * or -errno with @err. Blocks for the disk. */

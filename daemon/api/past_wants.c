@@ -108,9 +108,7 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
         return false;
     if (!past_is_pinned(f, &program))
         return false;
-    if (t->container && strcmp(image->container, t->container) != 0 &&
-        (strlen(t->container) < 6 ||
-         strncmp(image->container, t->container, strlen(t->container)) != 0))
+    if (!selector_has_container(t, image->container, image->attributes))
         return false;
     if (t->pod && strcmp(image->pod, t->pod) != 0)
         return false;
@@ -148,6 +146,11 @@ void past_see_range(void *cookie, const struct history_image *image)
 
     seen->from_ns = seen->to_ns ? MIN(seen->from_ns, image->first_ns) : image->first_ns;
     seen->to_ns = MAX(seen->to_ns, image->last_ns);
+}
+
+void past_see_container(void *cookie, const struct history_image *image)
+{
+    container_ids_add(cookie, image->container);
 }
 
 bool past_wants_sums(void *cookie, const struct history_image *image)

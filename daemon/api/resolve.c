@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resolves parts of a selector that need running processes, for requests about the past: the host
- * pids of a pid in a container, the name of the pod with a UID, and whether a short container id is
- * unique.
+ * Resolves parts of a selector that need running processes or the history, for requests about the
+ * past: the host pids of a pid in a container, the name of the pod with a UID, the ids of
+ * containers with a name, and whether a short container id is unique.
  */
-#include "api/api_impl.h"
+#include "api/past_impl.h"
 #include "capture/idle_target.h"
 #include "capture/process_selector.h"
 
 struct resolving {
     struct target *target;
-    struct target_selector *selector;
-    char *pod; /* [256]: room for a pod's name */
+    struct resolved *to;
     struct error *err;
 };
 
 static int take_process(void *cookie, struct process *p)
 {
     struct resolving *a = cookie;
-    struct target_selector *s = a->selector;
+    struct target_selector *s = &a->to->selector;
     const struct container *c = &p->container;
 
     if (!target_sees(a->target, p))
         return 0;
     if (s->pod && strcmp(s->pod, c->pod_uid) == 0 && c->pod_name[0])
-        snprintf(a->pod, 256, "%s", c->pod_name);
+        snprintf(a->to->pod, sizeof(a->to->pod), "%s", c->pod_name);
+    if (s->container && strcmp(s->container, c->name) == 0)
+        container_ids_add(&a->to->ids, c->id);
     if (s->ns_pid && target_matches(a->target, p) && s->pid_count < BACKEND_PIDS_MAX)
         s->pids[s->pid_count++] = p->id.host_pid;
     return 0;
@@ -33,7 +34,7 @@ static int take_process(void *cookie, struct process *p)
 static int call_resolve(struct api *api, void *arg)
 {
     struct resolving *a = arg;
-    struct target_selector *s = a->selector;
+    struct target_selector *s = &a->to->selector;
     struct error ignored = ERROR_NULL;
     int r;
 
@@ -48,8 +49,8 @@ static int call_resolve(struct api *api, void *arg)
     if (s->ns_pid)
         s->pid_count = 0;
     discover_each(api->engine.discover, take_process, a);
-    if (a->pod[0])
-        s->pod = a->pod;
+    if (a->to->pod[0])
+        s->pod = a->to->pod;
     s->ns_pid = 0;
     return 0;
 }
@@ -62,20 +63,34 @@ int facts_check(struct api *api, const struct target_selector *t, struct error *
     return r < 0 ? r : target_check(target, api->engine.discover, api->engine.opts->proc_fd, err);
 }
 
-int selector_resolve(struct api *api, const struct target_selector *t, struct target_selector *ret,
-                     char pod[256], struct error *err)
+int selector_resolve(struct api *api, const struct target_selector *t, struct resolved *ret,
+                     struct error *err)
 {
     _cleanup_(target_freep) struct target *target = NULL;
-    struct resolving a = { .selector = ret, .pod = pod, .err = err };
+    struct resolving a = { .to = ret, .err = err };
     int r;
 
-    *ret = *t;
-    pod[0] = '\0';
+    ret->selector = *t;
+    ret->pod[0] = '\0';
+    buf_init(&ret->ids, SIZE_MAX);
     if (!t->container && !t->pod && !t->ns_pid)
         return 0;
     r = target_new(t, &target, err);
     a.target = target;
-    return r < 0 ? r : api_ask(api, call_resolve, &a, err);
+    if (r == 0)
+        r = api_ask(api, call_resolve, &a, err);
+    if (r == 0 && t->container)
+        past_known_containers(api, t, &ret->ids);
+    if (r == 0 && ret->ids.error)
+        r = ret->ids.error;
+    if (r == 0 && ret->ids.n)
+        ret->selector.container_ids = ret->ids.p;
+    return r;
+}
+
+void resolved_deinit(struct resolved *r)
+{
+    buf_deinit(&r->ids);
 }
 
 int jvm_missing(struct api *api, const struct target *t, int32_t host_pid, const struct process *p,

@@ -17,6 +17,8 @@ int target_new(const struct target_selector *s, struct target **ret, struct erro
 struct target *target_free(struct target *t);
 CLEANUP_FUNCTION(target_freep, target, target_free)
 
+/* Returns whether @s may be the beginning of a container id. */
+bool target_is_id_prefix(const char *s);
 /* Returns whether the viewer may see @p, selected or not. */
 bool target_sees(const struct target *t, const struct process *p);
 /* Returns the viewer. Points into @t. */

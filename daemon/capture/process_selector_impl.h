@@ -17,7 +17,5 @@ struct target {
     struct matcher_set *seen; /* the viewer's matchers; NULL: none */
 };
 
-/* Returns whether @s may be the beginning of a container id. */
-bool target_is_id_prefix(const char *s);
 /* Returns whether all selectors of @t except pid match @p. */
 bool target_rest_matches(const struct target *t, const struct process *p);

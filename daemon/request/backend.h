@@ -72,13 +72,15 @@ struct target_selector {
     int32_t pids[BACKEND_PIDS_MAX];
     size_t pid_count;
     const char *container, *pod, *pod_namespace, *jvm; /* jvm: a valid regular expression */
-    const char *service;                               /* name of a service (discover/service.h) */
-    const struct history_place *place;                 /* selects this place of the past alone, by
-                                                        * history_same_place(); NULL: any */
-    int32_t ns_pid;                                    /* 0: not given */
-    const struct matcher_list *matchers;               /* of request/matcher.h; NULL: none */
-    const struct viewer *viewer;                       /* limits the selection; NULL: selects no
-                                                        * process */
+    const char *container_ids; /* of the past: also selects these, each between line ends, as few
+                                * processes have the name of their container there; NULL: none */
+    const char *service;       /* name of a service (discover/service.h) */
+    const struct history_place *place;   /* selects this place of the past alone, by
+                                          * history_same_place(); NULL: any */
+    int32_t ns_pid;                      /* 0: not given */
+    const struct matcher_list *matchers; /* of request/matcher.h; NULL: none */
+    const struct viewer *viewer;         /* limits the selection; NULL: selects no
+                                          * process */
 };
 
 enum symbols_source { SYMBOLS_AUTO, SYMBOLS_AGENT, SYMBOLS_MEMORY, SYMBOLS_PERFMAP, SYMBOLS_NONE };

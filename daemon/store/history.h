@@ -20,7 +20,9 @@
 
 #define HISTORY_TIERS 3
 #define HISTORY_MINUTE_NS (60 * NSEC_PER_SEC)
-#define HISTORY_CONTAINER_NAME "container.name=" /* start of the line that names the container */
+/* Starts of the line that names the container: outside of pods, and in one. */
+#define HISTORY_CONTAINER_NAME "container.name="
+#define HISTORY_POD_CONTAINER_NAME "k8s.container.name="
 /* Start of the line for a version that the JVM does not name itself: that of its container's image,
  * or of its jar. Until a JVM names its own version, it may have such a one. So versions of
  * different sources do not show a release. */

@@ -167,7 +167,8 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         "(SELECT 1 FROM "
         "processes p"
         "  WHERE p.capture = n AND (?6 = 0 OR p.pid = ?6)  AND (?7 IS NULL OR p.container = ?7 OR "
-        "(length(?7) >= 6 AND substr(p.container, 1, length(?7)) = ?7))  AND (?8 IS NULL OR p.pod "
+        "(length(?7) >= 6 AND ?7 NOT GLOB '*[^0-9a-f]*' AND substr(p.container, 1, length(?7)) = "
+        "?7) OR instr(?15, char(10) || p.container || char(10)))  AND (?8 IS NULL OR p.pod "
         "= ?8) AND (?9 IS NULL OR p.namespace = ?9)  AND (?14 IS NULL OR p.service = ?14)))"
         " AND (?13 IS NULL OR scope = ?13)"
         " AND (start_ns, id) < (?10, ?11) ORDER BY start_ns DESC, id DESC LIMIT ?12";
@@ -194,7 +195,8 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
                     VALUE_OR_NULL(q->schedule), VALUE(q->state), VALUE(q->host_pid),
                     VALUE_OR_NULL(q->container), VALUE_OR_NULL(q->pod),
                     VALUE_OR_NULL(q->pod_namespace), VALUE(after.start_ns), VALUE(after.id),
-                    VALUE(limit + 1), VALUE_OR_NULL(q->scope), VALUE_OR_NULL(q->service));
+                    VALUE(limit + 1), VALUE_OR_NULL(q->scope), VALUE_OR_NULL(q->service),
+                    VALUE_OR_NULL(q->container_ids));
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (shown == limit)
             break; /* there is a further row, to which ret_next leads */

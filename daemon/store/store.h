@@ -109,10 +109,11 @@ struct store_query {
     const char *event, *schedule; /* NULL: any */
     int state;                    /* enum store_state, -1: any */
     int32_t host_pid;             /* 0: any */
-    const char *container, *pod, *pod_namespace,
-        *service;       /* exact, NULL: any; container: or a prefix of its id */
-    const char *scope;  /* captures limited to exactly this; NULL: any */
-    const char *cursor; /* *ret_next of the previous page; NULL: the first */
+    const char *pod, *pod_namespace, *service; /* exact, NULL: any */
+    const char *container;     /* an id, or a prefix of 6 or more of its hex digits; NULL: any */
+    const char *container_ids; /* as in struct target_selector; NULL: none */
+    const char *scope;         /* captures limited to exactly this; NULL: any */
+    const char *cursor;        /* *ret_next of the previous page; NULL: the first */
     size_t limit;
     bool need_open; /* true: a store that is not open fails with -ENODEV; false: it lists nothing */
 };

@@ -56,7 +56,7 @@ class Targets(ContractCase):
         for target in ({"container": w.ident}, {"container": w.ident[:9]}, {"container": w.ident[:12], "nspid": 1},
                        {"container": w.ident[:12], "pid": w.inside.pid}, {"pid": w.inside.pid}):
             self.only(w.inside.pid, **target)
-        for target in ({"pod": w.pod}, {"container": w.twin_ident[:16]}):
+        for target in ({"pod": w.pod}, {"container": w.twin_ident[:16]}, {"container": w.twin_name}):
             self.only(w.twin.pid, **target)
 
     def test_several_processes(self):
@@ -118,7 +118,7 @@ class Targets(ContractCase):
         w = self.world
         for path in ("/top?once=1&interval=300ms&", "/debug/pprof/profile?seconds=0.2&", "/api/v1/query?from=-5s&",
                      "/api/v1/timeline?from=-5s&", "/api/v1/jvms?", "/api/v1/captures?"):
-            for target in (f"pid={w.inside.pid}", f"container={w.ident[:12]}&nspid=1", f"pod={w.pod}", f"jvm={w.spin.main}"):
+            for target in (f"pid={w.inside.pid}", f"container={w.ident[:12]}&nspid=1", f"pod={w.pod}", f"container={w.twin_name}", f"jvm={w.spin.main}"):
                 with self.subTest(path=path + target):
                     self.get(path + target)
             if not path.startswith("/api/v1/captures"): # a filter without a match is no error
@@ -148,7 +148,7 @@ class Taking(ContractCase):
         stacks = folded(self.get(f"/profile?from={since}&format=collapsed", pid=w.short.pid))
         self.assertLess(w.machine.given() - start, 5, "at once")
         self.assertTrue(any(w.spin.method in stack for stack in stacks), f"of a dead JVM: {list(stacks)[:3]}")
-        for target in ({"container": w.ident[:12], "nspid": 1}, {"container": w.ident[:9]}, {"pod": w.pod}, {"jvm": w.spin.main}):
+        for target in ({"container": w.ident[:12], "nspid": 1}, {"container": w.ident[:9]}, {"container": w.twin_name}, {"pod": w.pod}, {"jvm": w.spin.main}):
             stacks = folded(self.get("/profile?from=-20s&format=collapsed", **target))
             self.assertTrue(any(w.spin.method in stack for stack in stacks), f"{target}: {list(stacks)[:3]}")
             self.assertFalse(any("Contract.mix" in stack for stack in stacks), target)

@@ -83,6 +83,10 @@ class World:
         arguments = ["-Drest=45", "-Xmx64m", "-cp", "/classes", self.spin.main] # they leave most of the processors to other tests
         self.inside = bundle.Container(home, self.spin.folder, *arguments, cgroups_path=f"/docker/{self.ident}")
         self.stops.append(self.inside.stop)
+        self.twin_name = "contract-" + secrets.token_hex(4) # the runtime names only this container
+        named = bundle.runtime_config(self.twin_ident, {"container-name": self.twin_name})
+        named.__enter__()
+        self.stops.append(lambda: named.__exit__(None, None, None))
         newest = paths.jdks().get(25, home)
         self.twin = bundle.Container(newest, self.spin.folder, *arguments,
                                      cgroups_path=f"/kubepods/burstable/pod{self.pod}/{self.twin_ident}")
