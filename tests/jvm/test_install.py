@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""install.sh of the tarball, with empty programs, and what `cmake --install` installs. test_tarball.py has the real programs."""
+"""install.sh of the tarball, with empty programs, and what `cmake --install` and the Debian package install.
+test_tarball.py has the real programs."""
 import glob
 import os
 import re
@@ -119,3 +120,12 @@ class Files(Install):
         self.assertGreater(links, 100)
         container = set(os.listdir(paths.TREE + "/docs/container"))
         self.assertEqual(set(os.listdir(folder + "/container")), container)
+
+    def test_package(self):
+        """All users can read what the Debian package installs, whatever the umask of who builds it."""
+        paths.need("cpack", "dpkg-deb", "dpkg-shlibdeps")
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="install."))
+        subprocess.run(["cpack", "-G", "DEB", "-B", folder], cwd=paths.BUILD, check=True, stdout=subprocess.DEVNULL, umask=0o077)
+        subprocess.run(["dpkg-deb", "-x", glob.glob(folder + "/*.deb")[0], self.root], check=True)
+        self.assertEqual(self.not_readable(), [])
+        self.assertTrue(os.access(self.root + "/usr/lib/flamed/flamed-broker", os.X_OK))
