@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import time
 import unittest
@@ -148,17 +149,41 @@ class Tarball(unittest.TestCase):
         subprocess.run([folder + "/install.sh", "--remove"], check=True, env={**os.environ, "DESTDIR": root})
         self.assertEqual([f for _, _, files in os.walk(root) for f in files], [])
 
+    def programs(self, library_path: str) -> str:
+        """Returns a folder with programs that do nothing, and look for libraries in LIBRARY_PATH."""
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
+        for name in "flamed", "flamed-broker", "flamed-push":
+            subprocess.run(["cc", "-x", "c", "-", "-o", f"{folder}/{name}", "-Wl,--disable-new-dtags,--no-as-needed,-rpath," + library_path, "-lz"],
+                           input="int main(void) { return 0; }", text=True, check=True)
+        return folder
+
     def test_paths_of_libraries(self):
         """A library path with an empty or relative part is refused: root's programs would load files from there."""
         for path, good in ("$ORIGIN/lib:", False), (":$ORIGIN/lib", False), ("$ORIGIN/lib:/tmp", False), ("$ORIGIN/lib", True):
             with self.subTest(path=path):
-                folder = self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
-                for name in "flamed", "flamed-broker", "flamed-push":
-                    subprocess.run(["cc", "-x", "c", "-", "-o", f"{folder}/{name}", "-Wl,--disable-new-dtags,--no-as-needed,-rpath," + path, "-lz"],
-                                   input="int main(void) { return 0; }", text=True, check=True)
+                folder = self.programs(path)
                 told = subprocess.run([PACK, folder, "0"], capture_output=True, text=True)
                 self.assertEqual("looks for libraries in" in told.stderr, not good, told.stderr)
                 self.assertEqual(bool(glob.glob(folder + "/*.tar.gz")), good, told.stderr)
+
+    def test_umask(self):
+        """Who clones and packs with a umask by which only root may read gets the same bytes."""
+        programs, tree = self.programs("$ORIGIN/lib"), self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
+        for name in "cmake", "docs", "systemd":
+            shutil.copytree(f"{paths.TREE}/{name}", f"{tree}/{name}")
+        for name in "LICENSE", "README.md", "CHANGELOG.md":
+            shutil.copy(f"{paths.TREE}/{name}", tree)
+        made = []
+        for umask, rights in (0o022, "go=u-w"), (0o077, "go="):
+            subprocess.run(["chmod", "-R", rights, tree, programs], check=True)
+            subprocess.run([tree + "/cmake/tarball/pack.sh", programs, "0"], check=True, stdout=subprocess.DEVNULL, umask=umask,
+                           env={**os.environ, "SOURCE_DATE_EPOCH": "1790000000"})
+            with open(packed(programs), "rb") as f:
+                made.append(hashlib.file_digest(f, "sha256").hexdigest())
+        self.assertEqual(made[0], made[1])
+        with tarfile.open(packed(programs)) as tar:
+            self.assertEqual({m.mode for m in tar if m.isdir()}, {0o755})
+            self.assertEqual({m.mode for m in tar if m.isfile()}, {0o755, 0o644})
 
     def test_rpm(self):
         """It has the files of the tarball, and depends on no other package."""
