@@ -3,6 +3,7 @@ import io.opentelemetry.api.internal.AutoValue_ImmutableSpanContext;
 import io.opentelemetry.context.ArrayBasedContext;
 import io.opentelemetry.context.ThreadLocalContextStorage;
 import io.opentelemetry.sdk.trace.SdkSpan;
+import java.io.File;
 import java.io.FileInputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -25,7 +26,7 @@ public final class Requests {
     static final AtomicInteger DEFLATERS = new AtomicInteger();
     static final AtomicReferenceArray<Deflater> LATE = new AtomicReferenceArray<>(64);
     static boolean records;
-    static FileChannel zero; // with collect
+    static FileChannel file; // with collect
 
     static native void attach(int which);
 
@@ -56,14 +57,21 @@ public final class Requests {
         Thread.sleep(1);
     }
 
+    /** The JDK's own classes: a large file, also where nothing but the JDK is. */
+    static FileChannel classes() throws Exception {
+        File lib = new File(System.getProperty("java.home"), "lib"), old = new File(lib, "rt.jar");
+
+        return new FileInputStream(old.exists() ? old : new File(lib, "modules")).getChannel();
+    }
+
     /** Some milliseconds in native code, where threads do not stop for a collection. */
     static void read(ByteBuffer buffer) throws Exception {
         buffer.clear();
-        zero.read(buffer);
+        file.read(buffer, 0);
     }
 
     static void work() throws Exception {
-        if (zero != null) {
+        if (file != null) {
             read(BUFFER.get());
             nap();
             allocate();
@@ -171,14 +179,14 @@ public final class Requests {
         boolean virtual = args.length > 1 && args[1].equals("virtual");
 
         if (args.length > 1 && args[1].equals("collect"))
-            zero = new FileInputStream("/dev/zero").getChannel();
-        records = args.length > 1 && !virtual && zero == null;
+            file = classes();
+        records = args.length > 1 && !virtual && file == null;
         if (records)
             System.load(args[1]);
         for (int i = Integer.parseInt(args[0]); i > 0; i--)
             last = start(virtual);
         System.out.println("started");
-        if (zero != null)
+        if (file != null)
             collect();
         last.join();
     }
