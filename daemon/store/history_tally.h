@@ -74,7 +74,8 @@ void tally_encode(struct tally *t, struct buf *out);
  * Return: 0; -EBADMSG (rows added so far stay); -ENOSPC: too many rows or events; -ENOMEM. */
 int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owner,
                  uint32_t exec_no);
-/* Appends the period and the sums of CPU samples by category, in their stored form. */
+/* Appends the shortest period and the sums of CPU samples by category, in their stored form.
+ * Samples of a longer period count as so many of the shortest one. */
 void tally_sums(const struct tally *t, struct buf *out);
 
 /* Makes a finished profile. @slots: the time of each slot, CLOCK_REALTIME. *meta gives the facts

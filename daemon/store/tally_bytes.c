@@ -115,19 +115,22 @@ void tally_encode(struct tally *t, struct buf *out)
 
 void tally_sums(const struct tally *t, struct buf *out)
 {
-    uint64_t sums[CATEGORY_COUNT] = { 0 }, period = 0;
+    uint64_t values[CATEGORY_COUNT] = { 0 }, least = 0;
 
     for (uint32_t i = 0; i < t->rows.count; i++) {
         const struct tally_key *key = id_table_get(&t->rows, i);
+        const struct profile_event *e = &t->events[key->event];
+        uint64_t period = MAX(e->period, UINT64_C(1));
 
-        if (strcmp(t->events[key->event].name, events_default()->name) != 0)
+        if (strcmp(e->name, events_default()->name) != 0)
             continue;
-        period = t->events[key->event].period;
-        sums[MIN(PROFILE_SAMPLE_CATEGORY(key->flags), CATEGORY_COUNT - 1)] += t->values[i].count;
+        least = least ? MIN(least, period) : period;
+        values[MIN(PROFILE_SAMPLE_CATEGORY(key->flags), CATEGORY_COUNT - 1)] +=
+            t->values[i].count * period;
     }
-    blob_add_number(out, period);
+    blob_add_number(out, least);
     for (size_t i = 0; i < CATEGORY_COUNT; i++)
-        blob_add_number(out, sums[i]);
+        blob_add_number(out, least ? (values[i] + least / 2) / least : 0);
 }
 
 /* ---- reading ---- */

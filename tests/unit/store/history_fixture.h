@@ -23,6 +23,9 @@ static inline struct history *open_history(uint64_t max_bytes, uint64_t max_age_
 /* Of the JVMs in made-up slices. */
 static uint32_t made_exec_no __attribute__((unused));
 
+/* Time between two samples of CPU time in made-up slices. */
+static uint64_t made_period_ns __attribute__((unused)) = 1000;
+
 /* A JVM of a service in made-up slices. */
 struct made_jvm {
     int32_t pid;
@@ -72,6 +75,7 @@ static inline struct profile *make_slice(uint64_t start_ns, const struct made_jv
     struct record *r = NULL;
     struct profile *p = NULL;
 
+    meta.events[0].period = made_period_ns;
     ck_assert_int_eq(frame_table_new(10000, 1 << 20, &t), 0);
     ck_assert_int_eq(record_new(t, 1000000, &r), 0);
     for (size_t j = 0; j < count; j++) {

@@ -99,6 +99,38 @@ START_TEST(test_summed_minutes_are_as_one)
 }
 END_TEST
 
+static void add_time(void *cookie, const struct history_sums *s)
+{
+    for (size_t i = 0; i < CATEGORY_COUNT; i++)
+        *(uint64_t *)cookie += s->samples[i] * s->period_ns;
+}
+
+/* A part of minutes before and after a change of recorder_hz has the CPU time of both, whichever
+ * rate came first. */
+START_TEST(test_sums_of_two_rates)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_query q = { .from_ns = T0, .to_ns = T0 + 60 * HISTORY_MINUTE_NS };
+    uint64_t fine = 0, coarse = 0;
+    struct history_reach reach;
+
+    made_period_ns = _i ? 1000 : 5000;
+    put_minutes(h, T0, 25);
+    made_period_ns = _i ? 5000 : 1000;
+    put_minutes(h, T0 + 25 * HISTORY_MINUTE_NS, 35);
+    made_period_ns = 1000;
+    ck_assert_int_eq(history_roll(h, T0 + 60 * HISTORY_MINUTE_NS, NULL), 0);
+    ck_assert_int_eq(history_sums(h, &q, add_time, &coarse, &reach, NULL), 0);
+    ck_assert_uint_eq(reach.resolution_ns, 60 * HISTORY_MINUTE_NS);
+    q.coarsest_ns = HISTORY_MINUTE_NS;
+    ck_assert_int_eq(history_sums(h, &q, add_time, &fine, &reach, NULL), 0);
+    ck_assert_uint_eq(reach.resolution_ns, HISTORY_MINUTE_NS);
+    ck_assert_uint_eq(fine, CPU_A_MINUTE * (_i ? 25 * 1000 + 35 * 5000 : 25 * 5000 + 35 * 1000));
+    ck_assert_uint_eq(coarse, fine);
+    history_close(h);
+}
+END_TEST
+
 START_TEST(test_minutes_that_come_late_count_once)
 {
     struct history *h = open_history(1 << 30, 86400);
@@ -530,6 +562,7 @@ int main(void)
 
     tcase_add_loop_test(tc, test_tiers_equal_minutes, 0, ARRAY_SIZE(ROLL_EVERY));
     tcase_add_test(tc, test_summed_minutes_are_as_one);
+    tcase_add_loop_test(tc, test_sums_of_two_rates, 0, 2);
     tcase_add_test(tc, test_minutes_that_come_late_count_once);
     tcase_add_test(tc, test_what_is_too_old_goes);
     tcase_add_test(tc, test_no_time_drops_nothing);
