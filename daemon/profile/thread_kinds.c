@@ -87,7 +87,7 @@ static int find_carriers(struct thread_kinds *k)
     for (size_t i = 0; i < p->sample_count; i++) {
         uint32_t thread = p->samples[i].thread;
 
-        if (thread < p->thread_count && p->threads[thread].host_tid > 0 &&
+        if (thread < p->thread_count && !thread_kind_is_unmounted(p, thread) &&
             marks_of_stack(k, p->samples[i].stack) & ~KNOWN)
             k->carriers[thread] = true;
     }

@@ -98,6 +98,31 @@ static const struct {
     /* A thread of the kernel may have any name. */
     { THREAD_KIND_UNMOUNTED, 15, STATE_BLOCKED, 0, { APP }, THREAD_PLATFORM },
     { "other", 16, STATE_RUNNING, 0, { J("App", "enter"), J("App", "runContinuation") }, 0 },
+    /* Pools of the history. */
+    { "ForkJoinPool-3-worker-*",
+      -7,
+      STATE_RUNNING,
+      0,
+      { APP, RUN, ENTER, SPECIAL, SCHEDULER, WORKER },
+      THREAD_VIRTUAL },
+    { "ForkJoinPool-3-worker-*",
+      -7,
+      STATE_BLOCKED,
+      0,
+      { J("java.util.concurrent.ForkJoinPool", "awaitWork"), WORKER },
+      THREAD_CARRIER },
+    { "ForkJoinPool-3-worker-*",
+      -7,
+      STATE_RUNNING,
+      PROFILE_SAMPLE_TRUNCATED,
+      { APP },
+      THREAD_UNCLEAR },
+    { "ForkJoinPool-4-worker-*",
+      -8,
+      STATE_BLOCKED,
+      0,
+      { J("java.util.concurrent.ForkJoinPool", "awaitWork"), WORKER },
+      THREAD_PLATFORM },
 };
 
 static uint32_t thread_of(const char *name, int32_t tid)
@@ -148,7 +173,8 @@ START_TEST(tells_kinds_apart)
         ck_assert_msg(kind == SAMPLES[i].kind, "sample %zu is %s, not %s", i,
                       THREAD_KIND_NAMES[kind], THREAD_KIND_NAMES[SAMPLES[i].kind]);
         ck_assert_int_eq(thread_kinds_carries(k, p->samples[i].thread),
-                         SAMPLES[i].tid == 11 || SAMPLES[i].tid == 12 || SAMPLES[i].tid == 14);
+                         SAMPLES[i].tid == 11 || SAMPLES[i].tid == 12 || SAMPLES[i].tid == 14 ||
+                             SAMPLES[i].tid == -7);
     }
     ck_assert(!thread_kinds_carries(k, UINT32_MAX));
     thread_kinds_free(k);
