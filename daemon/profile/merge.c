@@ -185,8 +185,12 @@ static int merge_sample(struct merger *m, const struct profile_sample *s, uint32
 {
     struct profile_sample merged = *s;
     uint32_t place = 0, context = 0;
-    int placed = merge_place(m, s->stack, &place), r;
+    int placed, r;
 
+    merged.count = merge_count(m, s);
+    if (!merged.count)
+        return 0; /* a later sample has its weight */
+    placed = merge_place(m, s->stack, &place);
     r = placed == -ENOMEM ? placed : merge_context(m, s, thread, &context);
     if (r < 0)
         return r;
@@ -194,7 +198,6 @@ static int merge_sample(struct merger *m, const struct profile_sample *s, uint32
     merged.thread = thread;
     merged.context = context;
     merged.event = m->events[s->event];
-    merged.count = merge_count(m, s);
     if (!m->meta.events[merged.event].valued)
         merged.value = 0;
     if (placed == 0)

@@ -173,6 +173,27 @@ static struct profile *long_profile(size_t n, bool requests)
     return p;
 }
 
+/* Samples of a short period become fewer ones of a long one, but none of no count: a stored capture
+ * could not be read with them. */
+START_TEST(no_sample_counts_nothing)
+{
+    struct profile meta = { .events = { { .name = "cpu", .period = 52 } }, .event_count = 1 };
+    struct profile *part = long_profile(100, /* requests= */ false), *p = NULL;
+    struct merger *m = NULL;
+
+    part->events[0].period = 10;
+    ck_assert_int_eq(merger_new(NULL, &meta, &m), 0);
+    ck_assert_int_eq(merger_add(m, part), 0);
+    ck_assert_int_eq(merger_finish(m, &p), 0);
+    ck_assert_uint_eq(p->total, 19); /* 100 * 10 / 52, rounded */
+    for (size_t i = 0; i < p->sample_count; i++)
+        ck_assert_uint_gt(p->samples[i].count, 0);
+    merger_free(m);
+    profile_unref(p);
+    profile_unref(part);
+}
+END_TEST
+
 static uint64_t samples_with_request(const struct profile *p)
 {
     uint64_t sum = 0;
@@ -217,6 +238,7 @@ int main(void)
     tcase_add_loop_test(tc, an_image_has_the_facts_that_were_known_last, 0, 2);
     tcase_add_test(tc, two_rows_of_one_profile_become_one);
     tcase_add_test(tc, other_images_keep_rows_of_their_own);
+    tcase_add_test(tc, no_sample_counts_nothing);
     tcase_add_loop_test(tc, what_is_of_no_event_is_joined, 0, 2);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_merge_is_whole_or_refused, 0, 2);
