@@ -182,17 +182,20 @@ ORDER_FUNCTION(by_epoch, struct part_row,
 ORDER_FUNCTION(by_time, struct part_row, COMPARE(x->start_ns, y->start_ns))
 
 /* Moves the answer's begin to its first minute, as a part may begin before the recorder was
- * started. */
+ * started. If the wall clock was slowed down, a minute begins shortly before its part: see
+ * history_minute_of(). */
 static int read_begin(struct plan *p, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r = store_query(p->h->store,
-                        "SELECT min(start_ns) FROM minutes WHERE start_ns >= ? AND start_ns < ?",
+                        "SELECT max(start_ns, ?1) FROM minutes WHERE start_ns < ?2 AND"
+                        " start_ns >= ?1 - 60000000000 AND"
+                        " start_ns + (end_ns - start_ns) / 2 >= ?1 ORDER BY start_ns LIMIT 1",
                         &stmt, err, VALUE(p->reach->from_ns), VALUE(p->to_ns));
 
     if (r < 0)
         return r;
-    if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+    if (sqlite3_step(stmt) == SQLITE_ROW)
         p->reach->from_ns = (uint64_t)sqlite3_column_int64(stmt, 0);
     return 0;
 }

@@ -43,6 +43,27 @@ static void see_image(void *cookie, const struct history_image *image)
     snprintf(seen->of[seen->count++].name, sizeof(seen->of->name), "%s", image->name);
 }
 
+/* The wall clock was slowed down a little: a minute began in the one before. It is the minute of
+ * its middle, and the answer begins with it. */
+START_TEST(test_a_minute_that_began_early)
+{
+    static const struct made_jvm JVM = { 42, 1000, "shop", "work", 40, NULL };
+    struct history *h = open_history(1 << 30, 86400);
+    const uint64_t early_ns = 20 * NSEC_PER_MSEC;
+    struct history_reach reach;
+    struct read_sums sums = { 0 };
+
+    ck_assert_int_eq(put_minute(h, T0 - HISTORY_MINUTE_NS, &JVM, 1), 0);
+    ck_assert_int_eq(put_minute(h, T0 - early_ns, &JVM, 1), 0);
+    ck_assert_int_eq(put_minute(h, T0 + HISTORY_MINUTE_NS - early_ns, &JVM, 1), 0);
+    reach = read_range(h, T0, T0 + 2 * HISTORY_MINUTE_NS, 0, &sums);
+    ck_assert_uint_eq(reach.parts, 2);
+    ck_assert_uint_eq(reach.from_ns, T0);
+    ck_assert_uint_eq(sums.first, T0);
+    history_close(h);
+}
+END_TEST
+
 /* Gets the images, the row added last first. */
 static struct seen_images images_of(struct history *h)
 {
@@ -252,6 +273,7 @@ int main(void)
 {
     TCase *tc = tcase_create("history_restarts");
 
+    tcase_add_test(tc, test_a_minute_that_began_early);
     tcase_add_test(tc, test_a_jvm_that_runs_on_is_one_image);
     tcase_add_test(tc, test_another_program_is_another_image);
     tcase_add_test(tc, test_dropped_rows_do_not_split_a_new_jvm);
