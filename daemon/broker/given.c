@@ -15,14 +15,17 @@
 #define SLACK_FILES 64
 #define BLOCK_BYTES 512 /* of st_blocks */
 
-/* Returns true if @fd is a sealed file in memory of our user (memfd_seal()), and its bytes. */
+/* Returns true if the broker made the file @fd (memfd_open(), memfd_seal()), and its bytes. A
+ * target's own sealed file may look the same, but is only open for reading (file_open()). It must
+ * not count: the target keeps it open, so no lease would ever show that flamed has closed it. */
 static bool is_made(int fd, uint64_t *ret_bytes)
 {
     const int all = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
-    int seals = fcntl(fd, F_GET_SEALS);
+    int seals = fcntl(fd, F_GET_SEALS), flags = fcntl(fd, F_GETFL);
     struct stat st;
 
-    if (seals < 0 || (seals & all) != all || fstat(fd, &st) < 0 || st.st_uid != geteuid())
+    if (seals < 0 || (seals & all) != all || flags < 0 || (flags & O_ACCMODE) != O_RDWR ||
+        fstat(fd, &st) < 0)
         return false;
     *ret_bytes = (uint64_t)st.st_blocks * BLOCK_BYTES;
     return true;

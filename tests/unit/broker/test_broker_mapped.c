@@ -211,6 +211,33 @@ START_TEST(copies_have_a_limit)
 }
 END_TEST
 
+/* A sealed file of a target, such as the agent of a JVM, is given itself. The target keeps it open,
+ * so it must not use up the limit of copies. */
+START_TEST(sealed_files_of_targets_leave_room_for_copies)
+{
+    const int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    int memory = memfd_create("code", MFD_CLOEXEC | MFD_ALLOW_SEALING), fd = -1;
+    struct error err = ERROR_NULL;
+    uint64_t cpu_limit;
+    struct proc_id id;
+    pid_t pid;
+
+    ck_assert(memory >= 0 && ftruncate(memory, LARGE_BYTES) == 0);
+    ck_assert_int_eq(fallocate(memory, 0, 0, LARGE_BYTES), 0);
+    ck_assert_int_eq(fcntl(memory, F_ADD_SEALS, seals), 0);
+    pid = start_child(map_large, &memory);
+    id = id_of(pid);
+    for (int i = 0; i < 2 * 192 / 8; i++) { /* twice GIVEN_BYTES_MAX */
+        ck_assert_int_eq(ask_large(&id, &fd), 0);
+        close(fd);
+    }
+    ck_assert_msg(broker_cgroup(fx.b, &id, &fd, &cpu_limit, &err) == 0, "%s", err.msg);
+    close(fd);
+    close(memory);
+    end_child(pid);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("broker_mapped");
@@ -226,5 +253,6 @@ int main(void)
     tcase_add_test(tc, memory_is_a_sealed_copy);
     tcase_add_loop_test(tc, memory_that_may_grow_is_a_sealed_copy, 0, 2);
     tcase_add_test(tc, copies_have_a_limit);
+    tcase_add_test(tc, sealed_files_of_targets_leave_room_for_copies);
     return suite_run_case("broker_mapped", tc);
 }

@@ -112,6 +112,29 @@ START_TEST(others_do_not_count)
 }
 END_TEST
 
+/* A target's own sealed file, such as the agent of a JVM, is given as it is, as often as flamed
+ * asks. The target keeps it open, so it must not use up the limit. */
+START_TEST(sealed_files_of_targets_do_not_count)
+{
+    static char bytes[PIECE];
+    struct error err = ERROR_NULL;
+    int theirs = -1;
+
+    ck_assert_int_eq(memfd_sealed("flamed-agent", MEMFD_DATA, bytes, PIECE, &theirs), 0);
+    for (size_t i = 0; i < GIVEN_FILES_MAX + 1; i++) {
+        int fd = memfd_open_again(theirs, O_RDONLY);
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(given_take(&given, &fd, 1, &err), 0);
+        close_fd(fd);
+    }
+    given_forget_closed(&given);
+    ck_assert(given.count == 0 && given.bytes == 0);
+    ck_assert_int_eq(give(PIECE, &fds[0]), 0);
+    close_fd(theirs);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("given");
@@ -123,5 +146,6 @@ int main(void)
     tcase_add_test(tc, closed_files_do_not_add_up);
     tcase_add_test(tc, it_is_for_reading);
     tcase_add_test(tc, others_do_not_count);
+    tcase_add_test(tc, sealed_files_of_targets_do_not_count);
     return suite_run_case("given", tc);
 }
