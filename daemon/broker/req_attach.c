@@ -44,18 +44,30 @@ static int map_id(const struct target *t, const char *file, uint32_t outside, ui
     return 0;
 }
 
-/* Returns true if the target's cgroup is frozen, in version 1, 2 or both. */
-static bool is_frozen(const struct server *s, const struct target *t)
+/* Refuses a target in a cgroup that is frozen, or may be. 0; PROC_GONE; -errno with @err. */
+static int check_frozen(const struct server *s, const struct target *t, struct error *err)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
+    int r = target_read_proc(t, "cgroup", &text, err), frozen;
 
-    return target_read_proc(t, "cgroup", &text, NULL) == 0 && cgroup_frozen(s, buf_span(&text));
+    if (r)
+        return r;
+    frozen = cgroup_frozen(s, buf_span(&text));
+    if (frozen < 0)
+        return cgroup_refuse_unknown(t, frozen, err);
+    if (frozen == 0)
+        return 0;
+    error_set(err, -EBUSY, "the cgroup of process %d is frozen", t->host_pid);
+    error_remedy(err, "unfreeze the container (unpause it)");
+    return -EBUSY;
 }
 
 /* Checks that the target is in a state that allows an attach. */
 static int check_state(const struct server *s, const struct target *t,
                        const struct proc_status *status, uint64_t mappings, struct error *err)
 {
+    int r;
+
     if (status->state == 'Z' || status->state == 'X')
         return PROC_GONE;
     if (status->state == 'T' || status->state == 't') {
@@ -63,11 +75,9 @@ static int check_state(const struct server *s, const struct target *t,
         error_remedy(err, "let it go on (kill -CONT %d), or detach the debugger", t->host_pid);
         return -EBUSY;
     }
-    if (is_frozen(s, t)) {
-        error_set(err, -EBUSY, "the cgroup of process %d is frozen", t->host_pid);
-        error_remedy(err, "unfreeze the container (unpause it)");
-        return -EBUSY;
-    }
+    r = check_frozen(s, t, err);
+    if (r)
+        return r;
     if (!(status->signals_caught >> (SIGQUIT - 1) & 1)) {
         error_set(
             err, -EOPNOTSUPP,

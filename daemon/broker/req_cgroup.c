@@ -24,9 +24,14 @@ void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf 
     while (cgroup_take_line(&cgroup, &line)) {
         _cleanup_close_ int mount = -1;
         struct span path = line.path, below;
+        int r = cgroup_open_mount(s, &line, &below, &mount);
 
         path.n = 0;
-        if (cgroup_open_mount(s, &line, &below, &mount) == 0) {
+        if (r < 0 && r != -ENOENT) {
+            out->error = r;
+            return;
+        }
+        if (r == 0) {
             cgroup_cut_to_root(mount, &below);
             path.n = (size_t)(below.p + below.n - line.path.p);
         }
@@ -50,11 +55,11 @@ int request_cgroup(struct server *s, const struct target_fields *q, struct reply
         return r;
     cgroup_made_by_root(s, buf_span(&text), &out);
     if (out.error)
-        return error_set(&rep->err, out.error, "the cgroups of process %d take too much memory",
-                         t.host_pid);
+        return error_code(&rep->err, out.error, "cannot read the cgroups of process %d",
+                          t.host_pid);
     r = memfd_of("cgroup", out.p, out.n, &fd, &rep->err);
     rep->body.cgroup = (struct cgroup_answer){ cgroup_cpu_limit(s, buf_span(&text)),
-                                               cgroup_frozen(s, buf_span(&text)) };
+                                               cgroup_frozen(s, buf_span(&text)) > 0 };
     return r ? r : reply_fd(rep, fd);
 }
 

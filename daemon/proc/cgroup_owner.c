@@ -24,37 +24,45 @@ static struct {
 } mounts[MOUNTS_MAX];
 static size_t mount_count;
 
-/* Opens the folder where the hierarchy of @line is mounted as a whole. Return: -1 if it is not. */
-static int open_mount(struct span mountinfo, struct cgroup_line line)
+struct search {
+    struct cgroup_line line;
+    int fd;
+};
+
+static bool open_if_whole(const struct mountinfo *m, void *cookie)
 {
-    struct mountinfo m;
+    struct search *search = cookie;
     struct span path;
+    char point[256];
 
-    line.path = SPAN("/");
-    while (mountinfo_take(&mountinfo, &m)) {
-        char point[256];
+    if (m->point.n >= sizeof(point) || !cgroup_is_mounted(m, &search->line, &path) || path.n == 0)
+        return false;
+    span_copy(m->point, point, sizeof(point));
+    search->fd = open(point, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return true;
+}
 
-        if (m.point.n >= sizeof(point) || !cgroup_is_mounted(&m, &line, &path) || path.n == 0)
-            continue;
-        span_copy(m.point, point, sizeof(point));
-        return open(point, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    }
-    return -1;
+/* Opens the folder where the hierarchy of @line is mounted as a whole. Return: -1 if it is not. */
+static int open_mount(int proc_fd, const struct cgroup_line *line)
+{
+    struct search search = { .line = *line, .fd = -1 };
+
+    search.line.path = SPAN("/");
+    mountinfo_find(proc_fd, "self/mountinfo", open_if_whole, &search);
+    return search.fd;
 }
 
 void proc_owner_use_mounts(int proc_fd)
 {
     _cleanup_buf_ struct buf cgroup = BUF_UPTO(CGROUP_MAX_BYTES);
-    _cleanup_buf_ struct buf mountinfo = BUF_UPTO(MOUNTINFO_MAX_BYTES);
     struct cgroup_line line;
     struct span rest;
 
-    if (buf_read_at(&cgroup, proc_fd, "self/cgroup") < 0 ||
-        buf_read_at(&mountinfo, proc_fd, "self/mountinfo") < 0)
+    if (buf_read_at(&cgroup, proc_fd, "self/cgroup") < 0)
         return;
     rest = buf_span(&cgroup);
     while (mount_count < MOUNTS_MAX && cgroup_take_line(&rest, &line)) {
-        int fd = open_mount(buf_span(&mountinfo), line);
+        int fd = open_mount(proc_fd, &line);
 
         if (fd < 0)
             continue;

@@ -263,3 +263,8 @@ struct mountinfo {
 bool mountinfo_has(const struct mountinfo *m, const char *option);
 /* Takes the next well-formed line. Returns false at the end. */
 bool mountinfo_take(struct span *text, struct mountinfo *ret);
+/* Calls @fn with the mounts of @path (mountinfo of a process) below @dirfd, in the kernel's order,
+ * until it returns true. Return: 1: it did; 0: not for any mount; -EFBIG: not for those in the
+ * first MOUNTINFO_MAX_BYTES, and there are more; -errno. */
+typedef bool (*mountinfo_fn)(const struct mountinfo *m, void *cookie);
+int mountinfo_find(int dirfd, const char *path, mountinfo_fn fn, void *cookie);

@@ -17,8 +17,9 @@
 #define ROOM_MEMORY_BYTES (UINT64_C(4) << 20)
 
 /* Checks that the target @t, with user @host_uid and this many mappings, has room for another
- * thread. Reads a few small files. An unknown limit counts as no limit. Return: 0; -EAGAIN with a
- * sentence and a remedy; PROC_GONE; -errno. Thread: the broker's. */
+ * thread. Reads a few small files. A limit that is not there counts as no limit. Return: 0; -EAGAIN
+ * with a sentence and a remedy; PROC_GONE; -errno, also if the cgroups cannot be found. Thread: the
+ * broker's. */
 int attach_headroom_check(const struct server *s, const struct target *t, uint32_t host_uid,
                           uint64_t mappings, struct error *err);
 /* Checks that the target's memory cgroups have room for all of a stream's pages, too. Return: as

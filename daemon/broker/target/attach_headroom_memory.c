@@ -114,8 +114,10 @@ static bool has_little_memory(void *cookie, int mount_fd, const char *folder)
 static int check_cgroups(const struct server *s, const struct target *t, struct span cgroup,
                          uint64_t needed, struct error *err)
 {
-    if (!cgroup_any(s, cgroup, "memory", has_little_memory, &needed))
-        return 0;
+    int r = cgroup_any(s, cgroup, "memory", has_little_memory, &needed);
+
+    if (r <= 0)
+        return r < 0 ? cgroup_refuse_unknown(t, r, err) : 0;
     return too_little(t, "its container's limit of memory",
                       "raise memory.max of its cgroup (the memory limit of the container)", err);
 }

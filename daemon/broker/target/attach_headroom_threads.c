@@ -48,8 +48,11 @@ int attach_headroom_check_threads(const struct server *s, const struct target *t
                                   struct error *err)
 {
     uint64_t most = machine_limit(s), user;
+    int r = cgroup_any(s, f->cgroup, "pids", has_few_pids, NULL);
 
-    if (cgroup_any(s, f->cgroup, "pids", has_few_pids, NULL)) {
+    if (r < 0)
+        return cgroup_refuse_unknown(t, r, err);
+    if (r) {
         error_set(err, -EAGAIN,
                   "process %d is near its container's limit of processes: a JVM that cannot start "
                   "its attach listener exits",

@@ -23,27 +23,49 @@ static int open_at(const struct server *s, const struct mountinfo *m, int *ret_f
                : -ENOENT;
 }
 
+struct search {
+    const struct server *s;
+    const struct cgroup_line *line;
+    struct span path; /* the part of the line's path below the mount */
+    int fd;
+};
+
+static bool open_if_mounted(const struct mountinfo *m, void *cookie)
+{
+    struct search *search = cookie;
+
+    return cgroup_is_mounted(m, search->line, &search->path) &&
+           open_at(search->s, m, &search->fd) == 0;
+}
+
 int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, struct span *ret_path,
                       int *ret_fd)
 {
-    _cleanup_buf_ struct buf text = BUF_UPTO(MOUNTINFO_MAX_BYTES);
-    struct mountinfo m;
-    struct span rest;
+    struct search search = { .s = s, .line = line, .fd = -1 };
+    int r;
 
     if (span_eq_str(line->path, "/..") || span_starts_with(line->path, "/../"))
         return -ENOENT; /* outside of our cgroup namespace */
-    if (buf_read_at(&text, s->proc_fd, s->initial_pid_ns ? "1/mountinfo" : "self/mountinfo") < 0)
-        return -ENOENT;
-    rest = buf_span(&text);
-    while (mountinfo_take(&rest, &m)) {
-        struct span path;
+    r = mountinfo_find(s->proc_fd, s->initial_pid_ns ? "1/mountinfo" : "self/mountinfo",
+                       open_if_mounted, &search);
+    if (r <= 0)
+        return r < 0 ? r : -ENOENT;
+    *ret_path = search.path;
+    *ret_fd = search.fd;
+    return 0;
+}
 
-        if (cgroup_is_mounted(&m, line, &path) && open_at(s, &m, ret_fd) == 0) {
-            *ret_path = path;
-            return 0;
-        }
-    }
-    return -ENOENT;
+int cgroup_refuse_unknown(const struct target *t, int r, struct error *err)
+{
+    if (r == -EFBIG)
+        error_set(
+            err, r,
+            "cannot find the cgroups of process %d among the first MiB of the machine's mounts",
+            t->host_pid);
+    else
+        error_code(err, r, "cannot find the cgroups of process %d", t->host_pid);
+    error_remedy(err, "symbols=memory needs no attach");
+    return r;
 }
 
 /* Calls @fn with @folder, and with each folder above it up to the mount. Changes @folder. */
@@ -71,28 +93,33 @@ bool cgroup_is_too_deep(struct span cgroup)
     return false;
 }
 
-bool cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
-                void *cookie)
+int cgroup_any(const struct server *s, struct span cgroup, const char *controller, cgroup_fn fn,
+               void *cookie)
 {
     struct cgroup_line line;
+    int r, unknown = 0;
 
     while (cgroup_take_line(&cgroup, &line)) {
         _cleanup_close_ int mount = -1;
         char folder[CGROUP_PATH_MAX] = ".";
         struct span path;
 
-        if ((line.hierarchy != 0 && !cgroup_has(&line, controller)) ||
-            cgroup_open_mount(s, &line, &path, &mount) < 0)
+        if (line.hierarchy != 0 && !cgroup_has(&line, controller))
             continue;
+        r = cgroup_open_mount(s, &line, &path, &mount);
+        if (r < 0) {
+            unknown = r == -ENOENT ? unknown : r;
+            continue;
+        }
         path.n = cgroup_levels(path);
         if (path.n + 1 >= sizeof(folder))
             continue;
         if (path.n > 1)
             span_copy(path, folder + 1, sizeof(folder) - 1);
         if (any_above(mount, folder, fn, cookie))
-            return true;
+            return 1;
     }
-    return false;
+    return unknown;
 }
 
 bool cgroup_read_numbers(int mount_fd, const char *folder, const char *name, uint64_t *ret,
@@ -157,9 +184,10 @@ static bool file_says(int dir_fd, const char *path, const char *line)
     return false;
 }
 
-bool cgroup_frozen(const struct server *s, struct span cgroup)
+int cgroup_frozen(const struct server *s, struct span cgroup)
 {
     struct cgroup_line line;
+    int r, unknown = 0;
 
     while (cgroup_take_line(&cgroup, &line)) {
         _cleanup_close_ int mount = -1;
@@ -167,14 +195,18 @@ bool cgroup_frozen(const struct server *s, struct span cgroup)
         char path[CGROUP_PATH_MAX + 64];
         struct span below;
 
-        if ((!v2 && !cgroup_has(&line, "freezer")) ||
-            cgroup_open_mount(s, &line, &below, &mount) < 0)
+        if (!v2 && !cgroup_has(&line, "freezer"))
             continue;
+        r = cgroup_open_mount(s, &line, &below, &mount);
+        if (r < 0) {
+            unknown = r == -ENOENT ? unknown : r;
+            continue;
+        }
         snprintf(path, sizeof(path), ".%.*s/%s", (int)MIN(below.n, (size_t)CGROUP_PATH_MAX),
                  below.p, v2 ? "cgroup.events" : "freezer.state");
         if (v2 ? file_says(mount, path, "frozen 1")
                : file_says(mount, path, "FROZEN") || file_says(mount, path, "FREEZING"))
-            return true;
+            return 1;
     }
-    return false;
+    return unknown;
 }

@@ -3,6 +3,7 @@
 #include "suite.h"
 
 #include "base/cleanup.h"
+#include "broker/target/attach_headroom_impl.h"
 #include "broker/target/cgroup_files.h"
 
 #include <fcntl.h>
@@ -127,6 +128,62 @@ START_TEST(the_least_limit_counts)
 }
 END_TEST
 
+#define BELOW_FUSE "40 23 0:40 / /home/x/%05d\\040\\040\\040 rw,nosuid - fuse.x x rw,user_id=1000\n"
+
+/* Makes a node with over 1 MiB of mountinfo. @first: the mount of cgroups comes before the others.
+ */
+static struct server node_with_many_mounts(char *top, bool first)
+{
+    struct server s = { .initial_pid_ns = true };
+    char path[128];
+    FILE *f;
+
+    ck_assert_ptr_nonnull(mkdtemp(top));
+    write_below(top, "proc/1/mountinfo", "");
+    write_below(top, "sys/fs/cgroup/box/cgroup.events", "populated 1\nfrozen 1\n");
+    write_below(top, "sys/fs/cgroup/box/cpu.max", "50000 100000\n");
+    snprintf(path, sizeof(path), "%s/proc/1/mountinfo", top);
+    f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    if (first)
+        fputs(V2, f);
+    for (int i = 0; ftell(f) < (long)MOUNTINFO_MAX_BYTES + 100000; i++)
+        fprintf(f, BELOW_FUSE, i);
+    if (!first)
+        fputs(V2, f);
+    ck_assert_int_eq(fclose(f), 0);
+    s.host_root_fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    s.proc_fd = openat(s.host_root_fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return s;
+}
+
+/* Any user can mount a thousand FUSE file systems with long names. What the machine mounted before
+ * is still found. If it is not, nothing is claimed: a limit might be near, and the process frozen,
+ * or in a container. */
+START_TEST(many_mounts_hide_no_cgroup)
+{
+    static const struct span CGROUP = { "0::/box\n", sizeof("0::/box\n") - 1 };
+    _cleanup_buf_ struct buf made = BUF_UPTO(TARGET_TEXT_MAX);
+    char top[] = "/tmp/flamed-test-XXXXXX";
+    bool first = !_i;
+    struct server s = node_with_many_mounts(top, first);
+    const struct attach_headroom_facts facts = { .cgroup = CGROUP };
+    const struct target t = { .host_pid = 1 };
+    struct error err = ERROR_NULL;
+
+    ck_assert_uint_eq(cgroup_cpu_limit(&s, CGROUP), first ? 500 : 0);
+    ck_assert_int_eq(attach_headroom_check_memory(&s, &t, &facts, &err), first ? 0 : -EFBIG);
+    ck_assert_int_eq(attach_headroom_check_threads(&s, &t, &facts, 0, &err), first ? 0 : -EFBIG);
+    ck_assert(first || strstr(err.msg, "first MiB of the machine's mounts"));
+    ck_assert_int_eq(cgroup_frozen(&s, CGROUP), first ? 1 : -EFBIG);
+    cgroup_made_by_root(&s, CGROUP, &made);
+    ck_assert_int_eq(made.error, first ? 0 : -EFBIG);
+    close(s.proc_fd);
+    close(s.host_root_fd);
+    ck_assert_int_eq(nftw(top, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS), 0);
+}
+END_TEST
+
 /* Version 2: limits come from a cgroup above, counts from the process's own. */
 START_TEST(opens_the_files)
 {
@@ -211,6 +268,7 @@ int main(void)
     TCase *tc = tcase_create("cgroups");
 
     tcase_add_loop_test(tc, the_least_limit_counts, 0, ARRAY_SIZE(NODES));
+    tcase_add_loop_test(tc, many_mounts_hide_no_cgroup, 0, 2);
     tcase_add_test(tc, opens_the_files);
     tcase_add_test(tc, a_deep_path);
     return suite_run_case("cgroups", tc);
