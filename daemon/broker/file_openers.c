@@ -14,6 +14,8 @@
 #include <sched.h>
 #include <signal.h>
 
+#define FORK_PAUSE_NS NSEC_PER_SEC
+
 /* The kernel shows cgroup paths relative to the reader's cgroup namespace, and a pod has its own.
  * An opener that may not enter the host's cgroup namespace sees paths that begin with "/..", which
  * are not looked up. The broker and the processes that it starts in containers keep their own
@@ -60,8 +62,8 @@ static bool is_readable(int fd, uint64_t wait_ns)
     return r != 0;
 }
 
-/* Forks an opener for each byte received, and sends its pid and the broker's end of its socket.
- * Ends with the broker. */
+/* Forks an opener for each byte received, and sends its pid and the broker's end of its socket; a
+ * pid < 0 alone if that failed. Ends with the broker. */
 static int nursery_main(int socket)
 {
     struct error err = ERROR_NULL;
@@ -79,9 +81,10 @@ static int nursery_main(int socket)
         int fd = -1;
 
         pid = child_start("flamed-opener", opener_main, &fd);
-        if (pid < 0)
-            continue;
-        wire_send(socket, &pid, sizeof(pid), &fd, 1);
+        if (pid < 0 || wire_send(socket, &pid, sizeof(pid), &fd, 1) < 0) {
+            pid = -1;
+            wire_send(socket, &pid, sizeof(pid), NULL, 0);
+        }
         close_fd(fd);
     }
     return 0;
@@ -98,7 +101,7 @@ void file_openers_start(struct server *s, opener_look_fn fn)
     int r;
 
     look = fn;
-    r = child_start("flamed-nursery", nursery_main, &s->nursery_fd);
+    r = child_start("flamed-nursery", nursery_main, &s->nursery.fd);
 
     if (r < 0)
         log_err_errno(r, "the process that starts file openers cannot be started");
@@ -111,37 +114,50 @@ void file_openers_start(struct server *s, opener_look_fn fn)
         else
             add(s, r, fd);
     }
+    s->has_openers = s->opener_count || s->nursery.fd >= 0;
 }
 
-/* Adds a requested opener once the nursery has sent it. Requests another one if fewer openers are
- * free than at the start. */
-static void replenish(struct server *s)
+/* Adds the opener that the nursery has sent. If it could not fork one, or we have no descriptor
+ * left for it, the next request waits. */
+static void take_new(struct server *s)
+{
+    size_t count = 0;
+    int fd = -1;
+    pid_t pid = -1;
+    ssize_t n = wire_receive(s->nursery.fd, &pid, sizeof(pid), &fd, 1, &count);
+
+    s->nursery.asked = false;
+    if (n == sizeof(pid) && count == 1)
+        add(s, pid, fd);
+    else if (n == sizeof(pid) || n == -EMFILE)
+        s->nursery.again_ns = clock_monotonic_ns() + FORK_PAUSE_NS;
+    else
+        s->nursery.fd = close_fd(s->nursery.fd);
+}
+
+/* Returns true if fewer openers are free than at the start, and there may be more of them. */
+static bool are_too_few(const struct server *s)
 {
     size_t unused = 0;
 
-    if (s->nursery_fd < 0)
-        return;
-    if (s->opener_awaited && is_readable(s->nursery_fd, 0)) {
-        size_t count = 0;
-        int fd = -1;
-        pid_t pid;
-
-        s->opener_awaited = false;
-        if (wire_receive(s->nursery_fd, &pid, sizeof(pid), &fd, 1, &count) != sizeof(pid))
-            s->nursery_fd = close_fd(s->nursery_fd);
-        else if (count == 1)
-            add(s, pid, fd);
-    }
     for (size_t i = 0; i < s->opener_count; i++)
         unused += !s->openers[i].owner;
-    if (unused < OPENERS_AT_FIRST && s->opener_count < OPENERS_MAX && !s->opener_awaited &&
-        s->nursery_fd >= 0)
-        s->opener_awaited = wire_send(s->nursery_fd, "+", 1, NULL, 0) == 0;
+    return s->nursery.fd >= 0 && unused < OPENERS_AT_FIRST && s->opener_count < OPENERS_MAX;
+}
+
+/* Adds a requested opener once the nursery has sent it. Requests another one if there are too
+ * few. */
+static void replenish(struct server *s)
+{
+    if (s->nursery.asked && is_readable(s->nursery.fd, 0))
+        take_new(s);
+    if (!s->nursery.asked && are_too_few(s) && clock_monotonic_ns() >= s->nursery.again_ns)
+        s->nursery.asked = wire_send(s->nursery.fd, "+", 1, NULL, 0) == 0;
 }
 
 void file_openers_stop(struct server *s)
 {
-    s->nursery_fd = close_fd(s->nursery_fd);
+    s->nursery.fd = close_fd(s->nursery.fd);
     for (size_t i = 0; i < s->opener_count; i++) {
         s->openers[i].fd = close_fd(s->openers[i].fd);
         s->openers[i].late_fd = close_fd(s->openers[i].late_fd);
@@ -165,7 +181,7 @@ bool file_openers_take(const struct server *s, uint32_t kind)
     case BROKER_DEBUG:
     case BROKER_DEBUG_SHARED:
     case BROKER_DEBUGLINK:
-        return s->opener_count > 0;
+        return s->has_openers;
     default:
         return false;
     }
@@ -180,8 +196,8 @@ static void forget(struct server *s, struct opener *o)
     *o = s->openers[--s->opener_count];
 }
 
-/* Receives an answer that has arrived. 0 and *ret_fd (-1: the answer has no fd); -EPIPE: the opener
- * is gone. */
+/* Receives an answer that has arrived. 0 and *ret_fd (-1: the answer has no fd); -EMFILE: we have
+ * no descriptor left for its fd, which the kernel closed; -EPIPE: the opener is gone. */
 static int take_answer(const struct opener *o, struct broker_answer *a, int *ret_fd)
 {
     int fds[BROKER_FDS_MAX];
@@ -195,6 +211,8 @@ static int take_answer(const struct opener *o, struct broker_answer *a, int *ret
         else
             close_fd(fds[i]);
     }
+    if (n == -EMFILE)
+        return -EMFILE;
     return n == sizeof(*a) ? 0 : -EPIPE;
 }
 
@@ -205,16 +223,30 @@ static void take_back(struct server *s)
         struct opener *o = &s->openers[i];
 
         if (o->owner && is_readable(o->fd, 0)) {
+            int r;
+
             close_fd(o->late_fd);
             o->owner = 0;
-            o->kept = take_answer(o, &o->late_answer, &o->late_fd) == 0;
-            if (!o->kept) {
+            r = take_answer(o, &o->late_answer, &o->late_fd);
+            o->kept = r == 0;
+            if (r == -EPIPE) {
                 forget(s, o);
                 continue;
             }
         }
         i++;
     }
+}
+
+void file_openers_tend(struct server *s)
+{
+    take_back(s);
+    replenish(s);
+}
+
+bool file_openers_need_tending(const struct server *s)
+{
+    return are_too_few(s);
 }
 
 /* Returns true if the kernel answers requests of @kind without the memory or a file of the
@@ -246,6 +278,14 @@ static int refuse(const struct broker_request *q, struct error *err)
               host_pid);
     error_remedy(err, "check its mounts (FUSE, NFS); flamed shows what it knows without that file");
     return -ETIMEDOUT;
+}
+
+static int refuse_without_openers(const struct server *s, struct error *err)
+{
+    error_set(err, -EAGAIN, "no process of flamed-broker is left that opens files");
+    error_remedy(err, s->nursery.fd < 0 ? "restart flamed-broker"
+                                        : "ask again in a second: others are being started");
+    return -EAGAIN;
 }
 
 /* Finds a free opener for a request of @kind. Returns NULL if none is free, or if an earlier
@@ -334,7 +374,7 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
 {
     uint64_t began_ns = clock_monotonic_ns(), charged_ns;
     struct broker_answer a;
-    int fd = -1;
+    int fd = -1, r = -EPIPE;
 
     if (wire_send(o->fd, q, sizeof(*q), NULL, 0) == 0) {
         uint64_t wait_ns = is_of_proc(q->kind) ? OPENER_WAIT_PROC_NS : OPENER_WAIT_NS;
@@ -348,9 +388,13 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
             o->late_ns = began_ns;
             return refuse(q, &rep->err);
         }
-        if (take_answer(o, &a, &fd) == 0)
+        r = take_answer(o, &a, &fd);
+        if (r == 0)
             return pass_on(&a, fd, rep);
     }
+    if (r == -EMFILE)
+        return error_code(&rep->err, r, "flamed-broker cannot take a file of process %d",
+                          q->fields.target.host_pid);
     forget(s, o);
     return error_set(&rep->err, -EIO, "a process of flamed-broker that opens files has ended");
 }
@@ -378,6 +422,8 @@ static int ask_any(struct server *s, const struct broker_request *q, bool fresh,
         o->kept = false;
         return pass_on(&o->late_answer, take_fd(&o->late_fd), rep);
     }
+    if (!s->opener_count)
+        return refuse_without_openers(s, &rep->err);
     o = budget_has(left, now_ns) ? find(s, owner, q->kind) : NULL;
     return o ? ask(s, o, owner, left, q, rep) : refuse(q, &rep->err);
 }
@@ -417,11 +463,13 @@ int file_openers_check_jvm(struct server *s, const struct target_fields *of, str
 int file_openers_try(struct server *s, const struct broker_request *q, struct error *err)
 {
     struct error why = ERROR_NULL;
+    int r;
 
     if (!broker_request_info(q->kind)->of_target || !file_openers_take(s, BROKER_MAPS))
         return 0;
-    if (ask_whether(s, BROKER_MAPS, &q->fields.target, /* fresh= */ false, &why) != -ETIMEDOUT)
+    r = ask_whether(s, BROKER_MAPS, &q->fields.target, /* fresh= */ false, &why);
+    if (r != -ETIMEDOUT && r != -EAGAIN)
         return 0; /* the request that follows reports the error */
     *err = why;
-    return -ETIMEDOUT;
+    return r;
 }

@@ -10,7 +10,8 @@
  * opened; other owners are not affected. Another opener takes its place, up to OPENERS_MAX. The
  * nursery forks it. The nursery is a child that the broker made before it gave up fork. The broker
  * keeps a late answer for the next equal request. A slow answer uses up its owner's budget
- * (proc/owner_budget.h).
+ * (proc/owner_budget.h). Openers that end are replaced, too. Until then their requests are refused:
+ * the broker itself opens no file that might block it.
  */
 #pragma once
 
@@ -28,22 +29,27 @@
 /* Looks of openers (opener_looks.h), with numbers above all kinds of requests. */
 enum opener_look_kind { OPENER_LOOK_AGENT = 0x10000, OPENER_LOOK_CODE, OPENER_LOOK_JVM };
 
-/* Forks the openers and the nursery. @fn: performs looks in openers. If no opener can be forked
+/* Forks the openers and the nursery. @fn: performs looks in openers. If none can be forked
  * (logged), the broker opens files itself. */
 void file_openers_start(struct server *s, opener_look_fn fn);
 void file_openers_stop(struct server *s);
-/* Returns true if openers answer requests of @kind and at least one opener exists. */
+/* Replaces openers that have ended, and drops late answers after OPENER_KEEP_NS. Blocks nowhere. */
+void file_openers_tend(struct server *s);
+/* Returns true if there is such work to do, now or later. */
+bool file_openers_need_tending(const struct server *s);
+/* Returns true if openers answer requests of @kind. */
 bool file_openers_take(const struct server *s, uint32_t kind);
 /* Answers the request @q as its function in server.h does. Return: also -ETIMEDOUT if the file
- * system does not answer. */
+ * system does not answer; -EAGAIN: no opener is left, and another is being forked; -EMFILE. */
 int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep);
-/* Lets an opener perform the look @q. Requires that an opener exists. Accepts no late answer.
- * Return: the result; -ETIMEDOUT. */
+/* Lets an opener perform the look @q. Accepts no late answer. Return: the result, or that of
+ * file_openers_ask(). */
 int file_openers_look(struct server *s, const struct broker_request *q, struct reply *rep);
 /* Lets an opener check that the process @of is a JVM that flamed may inspect, as for request mem.
  * Accepts no late answer, because the process may have executed another program since. 0,
  * PROC_GONE, -errno with @err. */
 int file_openers_check_jvm(struct server *s, const struct target_fields *of, struct error *err);
 /* Lets an opener open the process that @q names, before the broker itself reads that process.
- * Return: 0 if the open ended or @q names no process; -ETIMEDOUT with @err if it did not. */
+ * Return: 0 if the open ended or @q names no process; -ETIMEDOUT or -EAGAIN with @err if it did
+ * not. */
 int file_openers_try(struct server *s, const struct broker_request *q, struct error *err);

@@ -129,10 +129,10 @@ bool opener_look_answer(struct server *s, const void *raw, size_t n, struct brok
     return true;
 }
 
-/* Lets an opener perform the look, or performs it here if there is no opener. */
+/* Lets an opener perform the look, or performs it here if there never was an opener. */
 static int ask(struct server *s, const struct broker_request *q, struct reply *rep)
 {
-    return s->opener_count ? file_openers_look(s, q, rep) : look(s, q, rep);
+    return s->has_openers ? file_openers_look(s, q, rep) : look(s, q, rep);
 }
 
 int opener_look_for_agent(struct server *s, const struct target_fields *of, int *ret_fd,

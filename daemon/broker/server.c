@@ -29,7 +29,7 @@ int server_init(struct server *s, pid_t client, struct error *err)
         .pid_ns_fd = -1,
         .pins_fd = -1,
         .launcher_fd = -1,
-        .nursery_fd = -1,
+        .nursery.fd = -1,
     };
     s->self = getpid();
     s->client = client;
@@ -115,11 +115,12 @@ int server_tend(struct server *s)
 {
     uint64_t now_ns;
 
-    if (!s->sampling.sampler && !s->given.count)
+    if (!s->sampling.sampler && !s->given.count && !file_openers_need_tending(s))
         return -1;
     now_ns = clock_monotonic_ns();
     if (now_ns - s->tended_ns >= SERVER_TEND_NS) {
         s->tended_ns = now_ns;
+        file_openers_tend(s);
         given_forget_closed(&s->given);
         if (s->sampling.sampler)
             sampler_follow_cpus(s->sampling.sampler);
@@ -183,7 +184,7 @@ static int dispatch(struct server *s, const struct broker_request *q, struct rep
 static int call(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     /* An opener may wait. */
-    bool looks = broker_request_info(q->kind)->of_target && s->opener_count;
+    bool looks = broker_request_info(q->kind)->of_target && s->has_openers;
     int r;
 
     if (looks)

@@ -112,8 +112,12 @@ struct server {
     int launcher_fd;     /* our end of the launcher's socket (launcher.h), -1: none */
     struct opener openers[OPENERS_MAX];
     size_t opener_count;
-    int nursery_fd;      /* socket of the nursery, which forks openers; -1: none */
-    bool opener_awaited; /* the nursery was asked for another opener */
+    bool has_openers; /* the broker opens no files of targets itself, even if no opener is left */
+    struct {
+        int fd;            /* socket of the nursery, which forks openers; -1: none */
+        bool asked;        /* for another opener; it has not answered yet */
+        uint64_t again_ns; /* after a failed fork: time of the next request */
+    } nursery;
     struct {
         struct owner_budgets budgets;
         struct owner_cache cache;
@@ -162,8 +166,8 @@ void server_forget_client(struct server *s);
 int server_answer(struct server *s, int fd);
 
 /* Does periodic work, about once a second: sampling follows processors that come and go, and files
- * that flamed has closed are freed. Return: milliseconds until the next call; -1: none is
- * needed. */
+ * that flamed has closed are freed. Openers that have ended are replaced. Return: milliseconds
+ * until the next call; -1: none is needed. */
 int server_tend(struct server *s);
 
 /* Adds @fd to the reply, which takes ownership. Returns 0, so that a request's function can end

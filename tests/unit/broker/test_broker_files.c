@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
@@ -312,6 +313,41 @@ START_TEST(a_file_system_that_hangs_holds_one_process)
 }
 END_TEST
 
+/* When all openers end, the broker does not open files in their place. The nursery forks others,
+ * also without a request, and after it could not fork. */
+START_TEST(openers_that_end_come_back)
+{
+    struct error err = ERROR_NULL;
+    pid_t pid = start_contained();
+    struct proc_id id = id_of(pid);
+    int nursery = 0, fd = -1, r;
+    struct rlimit were, none;
+
+    await_openers();
+    ck_assert_int_eq(signal_children(fx.broker, "flamed-nursery", 0, &nursery), 1);
+    ck_assert_int_eq(prlimit(nursery, RLIMIT_NOFILE, NULL, &were), 0);
+    none = (struct rlimit){ .rlim_cur = 4, .rlim_max = were.rlim_max };
+    ck_assert_int_eq(prlimit(nursery, RLIMIT_NOFILE, &none, NULL), 0);
+    ck_assert_int_eq(signal_openers(SIGKILL), 4);
+    for (int i = 0; i < 20; i++) {
+        r = broker_perfmap(fx.b, &id, &fd, &err);
+        ck_assert_msg(r == -EIO || r == -EAGAIN, "%d: %s", r, err.msg);
+    }
+    ck_assert_int_eq(forked_later(), 0);
+    ck_assert_int_eq(prlimit(nursery, RLIMIT_NOFILE, &were, NULL), 0);
+    for (int n = 0; forked_later() == 0 && n < 1000; n++)
+        usleep(10000);
+    ck_assert_int_gt(forked_later(), 0);
+    for (int n = 0; forked_later() < 4 && n < 1000; n++) {
+        broker_perfmap(fx.b, &id, &fd, &err);
+        usleep(10000);
+    }
+    ck_assert_int_eq(forked_later(), 4);
+    ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
+    end_child(pid);
+}
+END_TEST
+
 /* Folders of counters that are a link, belong to another user, or are writable by others. */
 static const struct {
     bool link;
@@ -364,5 +400,6 @@ int main(void)
     tcase_add_test(tc, a_folder_that_is_a_link_leads_nowhere_outside);
     tcase_add_loop_test(tc, a_folder_of_counters_is_the_users_own, 0, ARRAY_SIZE(FOLDERS));
     tcase_add_test(tc, a_file_system_that_hangs_holds_one_process);
+    tcase_add_test(tc, openers_that_end_come_back);
     return suite_run_case("broker_files", tc);
 }

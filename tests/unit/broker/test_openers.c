@@ -4,7 +4,9 @@
 
 #include "base/clock.h"
 #include "broker/file_openers.h"
+#include "broker_client/wire.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -84,11 +86,135 @@ START_TEST(an_owner_pays_for_what_an_opener_computes)
 }
 END_TEST
 
+/* Starts an opener that answers each request with a file. */
+static pid_t start_answering(int socket)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        struct broker_request q;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        while (wire_receive(socket, &q, sizeof(q), NULL, 0, NULL) == sizeof(q)) {
+            const struct broker_answer a = { .version = BROKER_WIRE_VERSION, .kind = q.kind };
+
+            wire_send(socket, &a, sizeof(a), &file, 1);
+        }
+        _exit(0);
+    }
+    ck_assert_int_gt(pid, 0);
+    return pid;
+}
+
+/* Leaves this process no free descriptor, until it is given the returned limits. */
+static struct rlimit use_up_descriptors(void)
+{
+    int next = dup(STDIN_FILENO);
+    struct rlimit were, few;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &were), 0);
+    few = (struct rlimit){ .rlim_cur = (rlim_t)next, .rlim_max = were.rlim_max };
+    close(next);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    return were;
+}
+
+static void open_server(struct server *s)
+{
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(server_init(s, /* client= */ 0, &err), 0);
+    s->has_openers = true;
+}
+
+/* The kernel drops a file that comes when the broker has no descriptor left. The opener did its
+ * work, and goes on. */
+START_TEST(a_lack_of_descriptors_ends_no_opener)
+{
+    static struct server s;
+    struct broker_request q = { .version = BROKER_WIRE_VERSION,
+                                .kind = BROKER_PERFMAP,
+                                .fields.target.host_pid = getpid() };
+    struct reply rep = { 0 };
+    struct rlimit were;
+    int fds[2];
+    pid_t pid;
+
+    open_server(&s);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    pid = start_answering(fds[1]);
+    s.openers[s.opener_count++] = (struct opener){ .pid = pid, .fd = fds[0], .late_fd = -1 };
+    were = use_up_descriptors();
+    ck_assert_int_eq(file_openers_ask(&s, &q, &rep), -EMFILE);
+    ck_assert_uint_eq(rep.fd_count, 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &were), 0);
+    ck_assert_uint_eq(s.opener_count, 1);
+    ck_assert_int_eq(file_openers_ask(&s, &q, &rep), 0);
+    ck_assert_uint_eq(rep.fd_count, 1);
+    close(rep.fds[0]);
+    close(fds[1]);
+    file_openers_stop(&s);
+    server_deinit(&s);
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+/* The broker asks the nursery for openers until it has them: when a fork failed, when the broker
+ * had no descriptor for it, and without any request. No other process opens files meanwhile. */
+START_TEST(openers_come_back)
+{
+    static struct server s;
+    struct broker_request q = { .version = BROKER_WIRE_VERSION,
+                                .kind = BROKER_PERFMAP,
+                                .fields.target.host_pid = getpid() };
+    const pid_t none = -1, one = 1;
+    struct reply rep = { 0 };
+    struct rlimit were;
+    int nursery[2], pair[2];
+    char byte;
+
+    open_server(&s);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, nursery), 0);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    s.nursery.fd = nursery[0];
+    for (int i = 0; i < 3; i++) {
+        ck_assert(file_openers_need_tending(&s));
+        file_openers_tend(&s);
+        ck_assert_int_eq(recv(nursery[1], &byte, 1, MSG_DONTWAIT), 1);
+        file_openers_tend(&s); /* asks only once */
+        ck_assert_int_lt(recv(nursery[1], &byte, 1, MSG_DONTWAIT), 0);
+        ck_assert(file_openers_take(&s, q.kind));
+        ck_assert_int_eq(file_openers_ask(&s, &q, &rep), -EAGAIN);
+        ck_assert_int_eq(file_openers_try(&s, &q, &rep.err), -EAGAIN);
+        wire_send(nursery[1], i ? &one : &none, sizeof(one), &pair[1], i ? 1 : 0);
+        if (i == 1)
+            were = use_up_descriptors();
+        file_openers_tend(&s);
+        if (i == 1)
+            ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &were), 0);
+        ck_assert_int_eq(s.nursery.fd, nursery[0]);
+        ck_assert_uint_eq(s.opener_count, i == 2);
+        file_openers_tend(&s);
+        ck_assert_int_eq(recv(nursery[1], &byte, 1, MSG_DONTWAIT), i == 2 ? 1 : -1);
+        s.nursery.again_ns = 0; /* the pause is over */
+    }
+    close(nursery[1]);
+    close(pair[0]);
+    close(pair[1]);
+    file_openers_stop(&s);
+    server_deinit(&s);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("openers");
 
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, an_owner_pays_for_what_an_opener_computes);
+    tcase_add_test(tc, a_lack_of_descriptors_ends_no_opener);
+    tcase_add_test(tc, openers_come_back);
     return suite_run_case("openers", tc);
 }
