@@ -43,13 +43,14 @@ int jar_file_open(const struct server *s, const struct target *t, const char *na
     struct file_rule rule = { .max_bytes = JAR_FILE_BYTES_MAX, .readable = true, .target = t };
     struct proc_status status;
     _cleanup_close_ int path_fd = -1;
-    int dir_fd = -1, r = target_open_proc(t, "fd", &dir_fd, err);
     _cleanup_closedir_ DIR *dir = NULL;
+    int dir_fd = -1, r;
 
-    if (r)
-        return r;
     if (!span_ends_with(span_of(name), ".jar") && !span_ends_with(span_of(name), ".war"))
         return error_set(err, -EPERM, "%s is not the name of a jar", name);
+    r = target_open_proc(t, "fd", &dir_fd, err);
+    if (r)
+        return r;
     dir = dir_take(dir_fd);
     if (!dir)
         return error_errno(err, "cannot list the open files of process %d", t->host_pid);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* broker: gives the memory of a JVM and of no other process, however often pids are reused. */
+#include "base/dir.h"
 #include "broker_jvm.h"
 #include "sample/sample.h"
 #include "tests/read_jvm.h"
@@ -130,6 +131,41 @@ static int open_in_folder(const char *name, int flags)
     ck_assert_int_ge(fd, 0);
     return fd;
 }
+
+/* Counts the descriptors of all children of @parent. */
+static int count_descriptors(pid_t parent)
+{
+    char path[64];
+    int pid, count = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+    _cleanup_fclose_ FILE *children = fopen(path, "re");
+    ck_assert_ptr_nonnull(children);
+    while (fscanf(children, "%d", &pid) == 1) {
+        snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+        _cleanup_closedir_ DIR *dir = opendir(path);
+        while (dir && readdir(dir))
+            count++;
+    }
+    return count;
+}
+
+/* Openers outlive flamed, so what a compromised flamed makes one lose is lost to the next. */
+START_TEST(a_name_that_is_no_jar_costs_no_descriptor)
+{
+    struct error err = ERROR_NULL;
+    pid_t pid = start_jvm();
+    struct proc_id id = id_of(pid);
+    int fd = -1, before;
+
+    ck_assert_int_eq(broker_program_jar(fx.b, &id, "shop.txt", &fd, &err), -EPERM);
+    before = count_descriptors(fx.broker);
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(broker_program_jar(fx.b, &id, "shop.txt", &fd, &err), -EPERM);
+    ck_assert_int_lt(count_descriptors(fx.broker), before + 10);
+    end_child(pid);
+}
+END_TEST
 
 /* The jar of a program is a file that the JVM has open, also if its name leads to another one. */
 START_TEST(program_jar_is_what_the_jvm_has_open)
@@ -714,6 +750,7 @@ int main(int argc, char **argv)
     tcase_add_test(tc, tracer_info_is_a_copy);
     tcase_add_test(tc, tracer_info_is_no_file_of_others);
     tcase_add_test(tc, tracer_info_is_absent);
+    tcase_add_test(tc, a_name_that_is_no_jar_costs_no_descriptor);
     tcase_add_test(tc, program_jar_is_what_the_jvm_has_open);
     tcase_add_test(tc, program_jar_is_no_file_of_others);
     tcase_add_test(tc, mem_is_refused);
