@@ -216,24 +216,44 @@ static int take_answer(const struct opener *o, struct broker_answer *a, int *ret
     return n == sizeof(*a) ? 0 : -EPIPE;
 }
 
-/* Frees the openers that have answered late, and stores their answers. */
+static void drop_late(struct opener *o)
+{
+    o->late_fd = close_fd(o->late_fd);
+    o->kept = false;
+}
+
+/* Takes the late answer of @o. A copy counts as given (given.h) as long as it is kept. Return: as
+ * take_answer(); -EDQUOT: flamed has too many. */
+static int take_late(struct server *s, struct opener *o)
+{
+    int r = take_answer(o, &o->late_answer, &o->late_fd);
+
+    if (r == 0 && o->late_fd >= 0)
+        r = given_take(&s->given, &o->late_fd, 1, /* err= */ NULL);
+    o->kept = true;
+    if (r < 0)
+        drop_late(o);
+    return r;
+}
+
+/* Frees the openers that have answered late, and stores their answers. Drops the answers to
+ * requests that are older than OPENER_KEEP_NS. */
 static void take_back(struct server *s)
 {
+    uint64_t now_ns = clock_monotonic_ns();
+
     for (size_t i = 0; i < s->opener_count;) {
         struct opener *o = &s->openers[i];
 
         if (o->owner && is_readable(o->fd, 0)) {
-            int r;
-
-            close_fd(o->late_fd);
             o->owner = 0;
-            r = take_answer(o, &o->late_answer, &o->late_fd);
-            o->kept = r == 0;
-            if (r == -EPIPE) {
+            if (take_late(s, o) == -EPIPE) {
                 forget(s, o);
                 continue;
             }
         }
+        if (o->kept && now_ns - o->late_ns >= OPENER_KEEP_NS)
+            drop_late(o);
         i++;
     }
 }
@@ -246,7 +266,7 @@ void file_openers_tend(struct server *s)
 
 bool file_openers_need_tending(const struct server *s)
 {
-    return are_too_few(s);
+    return are_too_few(s) || ANY_OF(i, s->opener_count, s->openers[i].owner || s->openers[i].kept);
 }
 
 /* Returns true if the kernel answers requests of @kind without the memory or a file of the
@@ -312,11 +332,10 @@ static bool same_request(const struct broker_request *a, const struct broker_req
 }
 
 /* Finds the opener that keeps a late answer to a request equal to @q; NULL: none. */
-static struct opener *find_kept(struct server *s, const struct broker_request *q, uint64_t now_ns)
+static struct opener *find_kept(struct server *s, const struct broker_request *q)
 {
     return FIRST_OF(i, s->openers, s->opener_count,
-                    s->openers[i].kept && same_request(&s->openers[i].late, q) &&
-                        now_ns - s->openers[i].late_ns < OPENER_KEEP_NS);
+                    s->openers[i].kept && same_request(&s->openers[i].late, q));
 }
 
 /* Copies an opener's answer into the reply, which takes @fd. */
@@ -382,8 +401,8 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
 
         budget_spend(left, charged_ns);
         if (!there) {
+            drop_late(o);
             o->owner = owner;
-            o->kept = false;
             o->late = *q;
             o->late_ns = began_ns;
             return refuse(q, &rep->err);
@@ -417,7 +436,7 @@ static int ask_any(struct server *s, const struct broker_request *q, bool fresh,
         return r;
     take_back(s);
     replenish(s);
-    o = fresh ? NULL : find_kept(s, q, now_ns);
+    o = fresh ? NULL : find_kept(s, q);
     if (o) {
         o->kept = false;
         return pass_on(&o->late_answer, take_fd(&o->late_fd), rep);

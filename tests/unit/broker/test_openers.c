@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "broker/file_openers.h"
 #include "broker_client/wire.h"
+#include "privileged/memfd.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 
 /* The opener may compute for this long before its processor time is looked at. */
 #define SLACK_NS (300 * NSEC_PER_MSEC)
+#define LATE_BYTES ((size_t)1 << 20)
 
 /* Starts a process that computes and never answers. */
 static pid_t start_busy(void)
@@ -208,6 +210,68 @@ START_TEST(openers_come_back)
 }
 END_TEST
 
+/* Sends a late answer with a sealed file of @bytes, as an opener does that copied a file. */
+static void answer_late(int socket, size_t bytes)
+{
+    const struct broker_answer a = { .version = BROKER_WIRE_VERSION, .kind = BROKER_PERFMAP };
+    char *text = calloc(1, bytes);
+    struct broker_request q;
+    int file = -1;
+
+    ck_assert_ptr_nonnull(text);
+    ck_assert_int_eq(memfd_sealed("copy", MEMFD_DATA, text, bytes, &file), 0);
+    free(text);
+    ck_assert_int_eq(wire_receive(socket, &q, sizeof(q), NULL, 0, NULL), sizeof(q));
+    ck_assert_int_eq(wire_send(socket, &a, sizeof(a), &file, 1), 0);
+    close(file);
+}
+
+/* A late answer is kept for a time. Its file counts as one that flamed has, and is none if flamed
+ * has too many. */
+START_TEST(late_answers_are_kept_for_a_time)
+{
+    static struct server s;
+    struct broker_request q = { .version = BROKER_WIRE_VERSION,
+                                .kind = BROKER_PERFMAP,
+                                .fields.target.host_pid = getpid() };
+    struct opener *o = s.openers;
+    struct reply rep = { 0 };
+    int fds[2];
+
+    open_server(&s);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    s.openers[s.opener_count++] = (struct opener){ .pid = 1, .fd = fds[0], .late_fd = -1 };
+    for (int i = 0; i < 3; i++) {
+        const bool wanted = i == 0, too_many = i == 2;
+
+        ck_assert_int_eq(file_openers_ask(&s, &q, &rep), -ETIMEDOUT);
+        ck_assert(file_openers_need_tending(&s));
+        answer_late(fds[1], LATE_BYTES);
+        s.given.bytes = too_many ? GIVEN_BYTES_MAX : 0;
+        file_openers_tend(&s);
+        ck_assert_uint_eq(s.given.count, !too_many);
+        ck_assert_int_eq(o->late_fd >= 0, !too_many);
+        ck_assert_int_eq(o->kept, !too_many);
+        if (wanted) {
+            ck_assert_int_eq(file_openers_ask(&s, &q, &rep), 0);
+            ck_assert_uint_eq(rep.fd_count, 1);
+            close(rep.fds[0]);
+        } else if (!too_many) {
+            ck_assert_uint_eq(s.given.bytes, LATE_BYTES);
+            ck_assert(file_openers_need_tending(&s));
+            o->late_ns -= OPENER_KEEP_NS;
+            file_openers_tend(&s);
+        }
+        ck_assert(o->late_fd == -1 && !o->kept && !file_openers_need_tending(&s));
+        given_forget_closed(&s.given);
+        ck_assert_uint_eq(s.given.count, 0);
+    }
+    close(fds[1]);
+    file_openers_stop(&s);
+    server_deinit(&s);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("openers");
@@ -216,5 +280,6 @@ int main(void)
     tcase_add_test(tc, an_owner_pays_for_what_an_opener_computes);
     tcase_add_test(tc, a_lack_of_descriptors_ends_no_opener);
     tcase_add_test(tc, openers_come_back);
+    tcase_add_test(tc, late_answers_are_kept_for_a_time);
     return suite_run_case("openers", tc);
 }
