@@ -64,15 +64,18 @@ int quarantine_open(const char *path, int *ret_fd)
 void quarantine_load(int fd, int proc_fd, struct quarantine *ret)
 {
     struct quarantined one;
-    struct span rest, line;
+    struct span rest, notes, line;
     char text[QUARANTINE_BYTES];
     ssize_t n = pread(fd, text, sizeof(text), 0);
 
     *ret = (struct quarantine){ .proc_fd = proc_fd };
     rest = (struct span){ text, n > 0 ? strnlen(text, (size_t)n) : 0 };
-    if (!span_take_line(&rest, &line) || !take_key(line, &ret->key))
+    notes = rest;
+    if (span_take_line(&rest, &line) && take_key(line, &ret->key))
+        notes = rest;
+    else
         ret->key = fingerprint_key_new();
-    while (ret->count < QUARANTINE_MAX && span_take_line(&rest, &line)) {
+    while (ret->count < QUARANTINE_MAX && span_take_line(&notes, &line)) {
         if (take_one(line, &one) && holds(&one))
             ret->list[ret->count++] = one;
     }

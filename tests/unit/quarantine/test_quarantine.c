@@ -227,6 +227,22 @@ START_TEST(what_is_over_or_broken_is_passed)
 }
 END_TEST
 
+/* The notes of a file without a key are kept, also the first one. */
+START_TEST(notes_without_a_key_are_all_read)
+{
+    uintmax_t until_s = clock_realtime_ns() / NSEC_PER_SEC + 60;
+    struct quarantine l;
+    char text[128];
+
+    snprintf(text, sizeof(text), "1a %ju 5 6 1\n2a %ju 7 8 0\n", until_s, until_s);
+    ck_assert_int_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
+    quarantine_load(fd, proc_fd, &l);
+    ck_assert_uint_eq(l.count, 2);
+    ck_assert_uint_eq(l.list[0].owner, 0x1a);
+    ck_assert(l.key.k0 == fingerprint_key_new().k0 && l.key.k1 == fingerprint_key_new().k1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("quarantine");
@@ -238,6 +254,7 @@ int main(void)
     tcase_add_test(tc, holds_for_its_time_only);
     tcase_add_test(tc, notes_one_that_is_gone);
     tcase_add_test(tc, the_oldest_goes);
+    tcase_add_test(tc, notes_without_a_key_are_all_read);
     tcase_add_test(tc, it_keeps_its_size);
     tcase_add_test(tc, takes_only_a_file_of_its_own);
     tcase_add_test(tc, does_without);
