@@ -2,6 +2,7 @@
 #include "broker/loader.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/lock.h"
 #include "base/old_kernel.h"
 #include "broker/confined_thread.h"
@@ -66,18 +67,11 @@ static int load_perf(struct error *why, struct sampler **ret)
     return r;
 }
 
-/* Returns whether the kernel refuses BPF programs permanently. A lack of memory, descriptors or
- * time may pass. A passing failure must not lead to perf events, which pass the stacks of all
- * processes to flamed. */
-static bool is_lasting(int error)
+bool loader_may_pass(int r)
 {
     static const int PASSING[] = { -ENOMEM, -EMFILE, -ENFILE, -EAGAIN, -EINTR, -EBUSY, -ENOSPC };
 
-    for (size_t i = 0; i < ARRAY_SIZE(PASSING); i++) {
-        if (error == PASSING[i])
-            return false;
-    }
-    return error < 0;
+    return ANY_OF(i, ARRAY_SIZE(PASSING), r == PASSING[i]);
 }
 
 static int load_sampler(union job_input *in, void **ret, struct error *err)
@@ -92,7 +86,9 @@ static int load_sampler(union job_input *in, void **ret, struct error *err)
     else
         r = sampler_new(in->sampler.pid_ns_fd, in->sampler.ring_bytes, in->sampler.max_frames,
                         &sampler, &why);
-    if (is_lasting(r) && !in->sampler.bpf_only && load_perf(&why, &sampler) == 0)
+    /* A passing failure must not lead to perf events, which pass the stacks of all processes to
+     * flamed. */
+    if (r < 0 && !loader_may_pass(r) && !in->sampler.bpf_only && load_perf(&why, &sampler) == 0)
         r = 0;
     if (err)
         *err = why;

@@ -34,5 +34,9 @@ void loader_ask_program(struct loader *l, enum event_program program,
 int loader_take_program(struct loader *l, enum event_program program, void **ret,
                         struct error *err);
 
+/* Returns true if a load that failed with @r may work later: memory, descriptors or time were
+ * short. Other failures are properties of the kernel. */
+bool loader_may_pass(int r);
+
 /* Drops all requests. A sampler that is being loaded is freed afterwards. */
 void loader_drop(struct loader *l);

@@ -34,13 +34,17 @@ int cpus_each(int (*fn)(int cpu, void *cookie), void *cookie)
     return r;
 }
 
-/* Plans another attempt after the refusal @code, if its reason may pass. */
-static void plan_again(struct load_again *a, int code, const struct error *why)
+/* Takes the result @r of a load, with @why. Plans another attempt if the reason may pass. A result
+ * < 0 without a sentence, as for too little memory, gets one: @why is what later requests return.
+ */
+static void take_result(struct load_again *a, int r, struct error *why)
 {
     uint64_t wait_ns = LOAD_AGAIN_NS << a->count;
 
     a->at_ns = 0;
-    if ((code != -ENOMEM && code != -EAGAIN) || a->count == LOAD_AGAIN_MAX)
+    if (r < 0 && !why->code)
+        error_code(why, r, "cannot load the BPF programs");
+    if (!loader_may_pass(r) || a->count == LOAD_AGAIN_MAX)
         return;
     a->at_ns = clock_monotonic_ns() + wait_ns;
     a->count++;
@@ -74,7 +78,7 @@ int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
             return -EAGAIN;
         }
         s->sampling.state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
-        plan_again(&s->sampling.again, r, &s->sampling.error);
+        take_result(&s->sampling.again, r, &s->sampling.error);
         if (r == 0) {
             sampler_hook_by(s->sampling.sampler, hooker_worker(s->hooker));
             if (!sampler_without_bpf(s->sampling.sampler))
@@ -179,7 +183,7 @@ static int request_program(struct server *s, enum event_program program, struct 
             sampler_take(s->sampling.sampler, program, loaded);
         else
             *state = SAMPLER_REFUSED;
-        plan_again(again, r, problem);
+        take_result(again, r, problem);
     }
     if (sampler_has(s->sampling.sampler, program))
         return 0;

@@ -26,12 +26,6 @@ struct search {
     struct found found[SOCKETS_ASKED_MAX];
 };
 
-/* Returns true if the error @r may pass in a second, and is not a property of the kernel. */
-static bool passes(int r)
-{
-    return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR;
-}
-
 /* Loads the walk unless it is loaded. 0; -EOPNOTSUPP: the kernel refuses it; -errno: not now. */
 static int load_walk(struct server *s)
 {
@@ -44,8 +38,8 @@ static int load_walk(struct server *s)
     r = holders_new(s->pid_ns_fd, &s->walk.holders);
     if (r == 0)
         return 0;
-    s->walk.error = passes(r) ? r : -EOPNOTSUPP;
-    if (passes(r)) {
+    s->walk.error = loader_may_pass(r) ? r : -EOPNOTSUPP;
+    if (loader_may_pass(r)) {
         s->walk.again_ns = clock_monotonic_ns() + SHORT_NS;
         return r;
     }

@@ -6,7 +6,8 @@
 #include "broker/server.h"
 
 static struct server server;
-static int result; /* of the next loads */
+static int result;  /* of the next loads */
+static bool silent; /* a load that fails has no sentence */
 static unsigned asked;
 
 /* Take the place of the functions without __wrap_. */
@@ -37,7 +38,7 @@ int __wrap_loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret,
     (void)l;
     (void)wait_ns;
     (void)ret;
-    return error_set(err, result, "refused");
+    return silent ? result : error_set(err, result, "refused");
 }
 
 void __wrap_loader_ask_program(struct loader *l, enum event_program program,
@@ -55,7 +56,7 @@ int __wrap_loader_take_program(struct loader *l, enum event_program program, voi
     (void)l;
     (void)program;
     (void)ret;
-    return error_set(err, result, "refused");
+    return silent ? result : error_set(err, result, "refused");
 }
 
 bool __wrap_sampler_has(const struct sampler *s, enum event_program program)
@@ -84,6 +85,7 @@ static void begin(void)
 {
     server = (struct server){ .sampling.max_frames = 64 };
     asked = 0;
+    silent = false;
 }
 
 /* Asks for the sampler, or for a program. */
@@ -103,10 +105,11 @@ static struct load_again *again_of(bool program)
     return program ? &server.sampling.program_again[PROGRAM_LOOKS] : &server.sampling.again;
 }
 
+static const int PASSING[] = { -ENOMEM, -EAGAIN, -EMFILE, -ENFILE, -EINTR, -EBUSY, -ENOSPC };
+
 /* A passing refusal is repeated later and later, and not without end. A final one is not. */
 START_TEST(passing_refusals_pass)
 {
-    static const int PASSING[] = { -ENOMEM, -EAGAIN };
     bool program = _i % 2;
     struct load_again *again = again_of(program);
     uint64_t wait_ns = 0;
@@ -141,12 +144,24 @@ START_TEST(others_are_final)
 }
 END_TEST
 
+/* A loader without memory gives no sentence. Its failure is none the less one, also later. */
+START_TEST(silent_refusals_are_refusals)
+{
+    silent = true;
+    result = -ENOMEM;
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(load(_i), -ENOMEM);
+    ck_assert_uint_eq(asked, 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("load_again");
 
     tcase_add_checked_fixture(tc, begin, NULL);
-    tcase_add_loop_test(tc, passing_refusals_pass, 0, 4);
+    tcase_add_loop_test(tc, passing_refusals_pass, 0, 2 * (int)ARRAY_SIZE(PASSING));
     tcase_add_loop_test(tc, others_are_final, 0, 2);
+    tcase_add_loop_test(tc, silent_refusals_are_refusals, 0, 2);
     return suite_run_case("load_again", tc);
 }
