@@ -61,15 +61,17 @@ struct engine *engine_stop(struct engine *e);
  * the engine's. */
 int engine_set_rules(struct engine *e, struct rules *rules, struct error *err);
 #define ENGINE_PROBLEM_BYTES (ERROR_MSG_MAX + ERROR_REMEDY_MAX + 96)
-/* Problems of the configuration that /readyz reports. */
+/* Problems that /readyz reports. */
 enum engine_problem {
-    ENGINE_PROBLEM_CONFIG, /* the configuration could not be loaded */
-    ENGINE_PROBLEM_TLS,    /* the files for TLS could not be loaded */
-    ENGINE_PROBLEM_PLAIN,  /* a target of `push` accepts no profiles */
-    ENGINE_PROBLEM_PUSH,   /* a receiver refuses pushed profiles */
+    ENGINE_PROBLEM_CONFIG,   /* the configuration could not be loaded */
+    ENGINE_PROBLEM_TLS,      /* the files for TLS could not be loaded */
+    ENGINE_PROBLEM_PLAIN,    /* a target of `push` accepts no profiles */
+    ENGINE_PROBLEM_PUSH,     /* a receiver refuses pushed profiles */
+    ENGINE_PROBLEM_RECORDER, /* the flight recorder could not be started yet */
     ENGINE_PROBLEMS
 };
-/* Sets the sentence for problem @which; "": no problem. Thread: any but the engine's. */
+/* Sets the sentence for problem @which; "": no problem. Returns at once: an engine that is stalled
+ * sets it later. Thread: any. */
 void engine_set_problem(struct engine *e, enum engine_problem which, const char *sentence);
 /* Opens the configuration file, or the file for TLS @which that it names, through the broker, which
  * knows the paths. The caller owns the fd. Return: 0; BROKER_ABSENT: no such file; -errno with

@@ -38,21 +38,25 @@ int engine_set_rules(struct engine *e, struct rules *rules, struct error *err)
 }
 
 struct set_problem {
+    struct engine *engine;
     enum engine_problem which;
-    const char *sentence;
+    char sentence[ENGINE_PROBLEM_BYTES];
 };
 
-static int call_set_problem(struct engine *e, void *arg)
+static int run_set_problem(void *arg)
 {
     const struct set_problem *set = arg;
 
-    snprintf(e->problems[set->which], ENGINE_PROBLEM_BYTES, "%s", set->sentence);
+    memcpy(set->engine->problems[set->which], set->sentence, ENGINE_PROBLEM_BYTES);
     return 0;
 }
 
 void engine_set_problem(struct engine *e, enum engine_problem which, const char *sentence)
 {
-    engine_ask(e, call_set_problem, &(struct set_problem){ which, sentence }, NULL);
+    struct set_problem set = { .engine = e, .which = which };
+
+    span_copy(span_of(sentence), set.sentence, sizeof(set.sentence));
+    mailbox_post(&e->mailbox, run_set_problem, &set, sizeof(set));
 }
 
 static int run_stop_preparing(void *arg)

@@ -3,6 +3,7 @@
  * handled. */
 #include "suite.h"
 
+#include "engine/engine_impl.h"
 #include "engine/mailbox.h"
 #include "request/backend.h"
 
@@ -186,6 +187,25 @@ START_TEST(a_later_answer_is_given_up_where_it_stands)
 }
 END_TEST
 
+/* A problem of the configuration is reported once: a stalled engine takes it later. */
+START_TEST(a_problem_reaches_a_stalled_engine)
+{
+    struct engine *e = calloc(1, sizeof(*e));
+
+    ck_assert_ptr_nonnull(e);
+    mailbox_init(&e->mailbox);
+    atomic_store(&e->mailbox.alive_ns, clock_monotonic_ns() - 2 * MAILBOX_STALLED_NS);
+    engine_set_problem(e, ENGINE_PROBLEM_TLS, "the certificate ended");
+    engine_set_problem(e, ENGINE_PROBLEM_PUSH, "first");
+    engine_set_problem(e, ENGINE_PROBLEM_PUSH, "");
+    ck_assert(mailbox_run(&e->mailbox));
+    ck_assert_str_eq(e->problems[ENGINE_PROBLEM_TLS], "the certificate ended");
+    ck_assert_str_eq(e->problems[ENGINE_PROBLEM_PUSH], "");
+    mailbox_deinit(&e->mailbox);
+    free(e);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("calls");
@@ -195,5 +215,6 @@ int main(void)
     tcase_add_test(tc, others_are_told_what_has_begun_is_waited_for);
     tcase_add_test(tc, a_call_may_be_answered_later);
     tcase_add_test(tc, a_later_answer_is_given_up_where_it_stands);
+    tcase_add_test(tc, a_problem_reaches_a_stalled_engine);
     return suite_run_case("calls", tc);
 }
