@@ -318,7 +318,6 @@ int supervisor_main(int argc, char **argv)
     sigaddset(&s.signals, SIGCHLD);
     if (sigprocmask(SIG_BLOCK, &s.signals, NULL) < 0)
         return log_err_errno(-errno, "cannot block signals"), 1;
-    sigemptyset(&s.inherited); /* children start with no blocked signals */
     getrlimit(RLIMIT_MEMLOCK, &s.memlock);
     if (supervisor_lockdown(s.attach_mount, &err) < 0) {
         log_err("%s", err.msg);

@@ -54,10 +54,10 @@ static int begin_session(void)
     return 0;
 }
 
-/* Unblocks all signals and dies with the supervisor. */
-static int detach(const struct supervisor *s)
+/* Blocks the signals @blocked alone, and dies with the supervisor. */
+static int detach(const struct supervisor *s, const sigset_t *blocked)
 {
-    if (sigprocmask(SIG_SETMASK, &s->inherited, NULL) < 0 ||
+    if (sigprocmask(SIG_SETMASK, blocked, NULL) < 0 ||
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return -errno;
     return getppid() == s->self ? 0 : -ESRCH; /* the supervisor ended before prctl() */
@@ -93,7 +93,10 @@ int supervisor_exec_worker(const struct supervisor *s, int broker_fd)
     char list[ARGUMENT_MAX] = "", path[40];
     size_t n = 0, len = 0;
     int at = CHILD_FD_FIRST;
+    sigset_t hangup; /* waits until the worker reads its signals */
 
+    sigemptyset(&hangup);
+    sigaddset(&hangup, SIGHUP);
     arguments_add(&a, "flamed");
     arguments_add(&a, "--worker");
     fds[n++] = broker_fd;
@@ -131,7 +134,7 @@ int supervisor_exec_worker(const struct supervisor *s, int broker_fd)
     if (r == 0)
         r = become_user((uid_t)s->uid, (gid_t)s->gid);
     if (r == 0) /* after become_user(), which clears the death signal */
-        r = detach(s);
+        r = detach(s, &hangup);
     if (r < 0)
         return r;
     fcntl(at, F_SETFD, FD_CLOEXEC);
@@ -143,8 +146,10 @@ int supervisor_exec_worker(const struct supervisor *s, int broker_fd)
 int supervisor_exec_broker(const struct supervisor *s, int client_fd, pid_t client)
 {
     struct arguments a = { .count = 0 };
+    sigset_t none;
     int r;
 
+    sigemptyset(&none);
     arguments_add(&a, "flamed-broker");
     arguments_add(&a, "--fd=%d", CHILD_FD_FIRST);
     arguments_add(&a, "--client=%d", client);
@@ -157,7 +162,7 @@ int supervisor_exec_broker(const struct supervisor *s, int client_fd, pid_t clie
     if (s->bpf_only)
         arguments_add(&a, "--bpf-only");
     arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
-    r = arrange_fds(&client_fd, 1) ?: begin_session() ?: detach(s);
+    r = arrange_fds(&client_fd, 1) ?: begin_session() ?: detach(s, &none);
     if (r < 0)
         return r;
     execv("/proc/self/exe", a.argv);

@@ -19,7 +19,7 @@ struct supervisor {
     bool attach_mount, bpf_only;
     char **extra; /* points into argv */
     int extra_count;
-    sigset_t signals, inherited;
+    sigset_t signals;
     pid_t self, worker, broker; /* 0: not running */
     int worker_status;          /* wait(2) status of the last worker */
     uint64_t ended_ns;          /* time since which the worker is a zombie; 0: it is none */

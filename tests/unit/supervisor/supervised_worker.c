@@ -114,6 +114,7 @@ int supervised_worker(int argc, char **argv)
     struct broker_facts f;
     char text[512], config[64] = "";
     struct rlimit memlock;
+    sigset_t hangup;
     gid_t groups[8];
     int fds = 0;
 
@@ -132,12 +133,16 @@ int supervised_worker(int argc, char **argv)
     getrlimit(RLIMIT_MEMLOCK, &memlock);
     snprintf(text, sizeof(text),
              "pid=%d uid=%u gid=%u groups=%d caps=%jx bounding=%jx refused=%d memlock=%ju fds=%d "
-             "listen=%zu level=%d config=%s run=%d extra=%s\n",
+             "listen=%zu level=%d blocked=%jx config=%s run=%d extra=%s\n",
              getpid(), getuid(), getegid(), getgroups(8, groups),
              (uintmax_t)status_field(getpid(), "CapPrm", 16),
              (uintmax_t)status_field(getpid(), "CapBnd", 16), count_refused(),
-             (uintmax_t)memlock.rlim_max, fds, w.listen_count, (int)w.log_level, config,
-             count_run(w.notes_fd), w.extra < argc ? argv[w.extra] : "none");
+             (uintmax_t)memlock.rlim_max, fds, w.listen_count, (int)w.log_level,
+             (uintmax_t)status_field(getpid(), "SigBlk", 16), config, count_run(w.notes_fd),
+             w.extra < argc ? argv[w.extra] : "none");
+    sigemptyset(&hangup);
+    sigaddset(&hangup, SIGHUP);
+    sigprocmask(SIG_UNBLOCK, &hangup, NULL);
     note(w.store_fd, "worker", text);
     if (w.extra < argc && strcmp(argv[w.extra], "final") == 0)
         return SUPERVISE_EXIT_FINAL;

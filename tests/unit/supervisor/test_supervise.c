@@ -172,7 +172,7 @@ START_TEST(the_worker_is_nobody_and_has_what_it_needs)
     b = broker_pid(w);
     snprintf(expected, sizeof(expected),
              "pid=%d uid=65521 gid=65521 groups=0 caps=0 bounding=0 refused=4 memlock=%d fds=5 "
-             "listen=1 level=3 config=hello run=1 extra=more\n",
+             "listen=1 level=3 blocked=1 config=hello run=1 extra=more\n",
              w, MEMLOCK_BYTES);
     ck_assert_str_eq(text, expected);
     ck_assert_str_eq(comm_of(w), "flamed\n");
