@@ -11,15 +11,18 @@
 
 /* Histories are saved at once after a run, and at this interval after failures. */
 #define SAVE_EVERY_NS (5 * NSEC_PER_SEC)
+/* Interval of attempts to read histories that could not be read: a disk may make one take long. */
+#define READ_AGAIN_NS (30 * NSEC_PER_SEC)
 
 struct entry {
     const struct rule *rule; /* points into the rules of struct scheduled */
     struct slot slot;        /* schedules only */
     bool refused;            /* schedules: the due run was refused for want of room */
-    uint64_t began_ns;       /* triggers: CLOCK_MONOTONIC of the last run; 0: none yet */
+    uint64_t began_ns;       /* triggers: CLOCK_MONOTONIC of the last run; 0: none */
     bool starting;           /* triggers: the capture does not sample yet */
     struct store_runs history;
     bool changed; /* the history is not saved yet */
+    bool unread;  /* the store may have a history that must be added before this one is saved */
 };
 
 struct scheduled {
@@ -28,6 +31,7 @@ struct scheduled {
     struct entry *schedules, *triggers;
     size_t schedule_count, trigger_count;
     uint64_t saved_ns; /* CLOCK_MONOTONIC of the last save */
+    uint64_t read_ns;  /* CLOCK_MONOTONIC of the last attempt to read histories */
 };
 
 static struct clocks clocks_now(void)
@@ -70,8 +74,7 @@ static void entry_init(struct entry *n, const struct entry *before, const struct
     struct span node = span_of(env->node ? env->node : "");
 
     n->rule = rule;
-    if (!before && env->store)
-        store_get_runs(env->store, rule->name, &n->history, NULL);
+    n->unread = before ? before->unread : env->store != NULL;
     if (before) {
         n->history = before->history;
         n->changed = before->changed;
@@ -91,19 +94,66 @@ static void entry_init(struct entry *n, const struct entry *before, const struct
 
 /* ---- what outlives flamed ---- */
 
+/* Adds the stored history of @n to that since flamed's start. Returns false if the store cannot be
+ * read now. */
+static bool entry_read(const struct scheduled *s, struct entry *n)
+{
+    struct store_runs stored = { 0 }, *h = &n->history;
+
+    if (!n->unread)
+        return true;
+    if (store_get_runs(s->env.store, n->rule->name, &stored, NULL) < 0)
+        return false;
+    n->unread = false;
+    h->runs += stored.runs;
+    h->missed += stored.missed;
+    h->unmatched += stored.unmatched;
+    if (!h->last_ns) {
+        h->last_ns = stored.last_ns;
+        memcpy(h->last_id, stored.last_id, sizeof(h->last_id));
+        n->began_ns = stored.last_ns ? clock_monotonic_of(stored.last_ns) : 0;
+    }
+    if (!h->last_error_ns) {
+        h->last_error_ns = stored.last_error_ns;
+        memcpy(h->last_error, stored.last_error, sizeof(h->last_error));
+    }
+    return true;
+}
+
+/* Reads the histories that are not read yet, up to the first failure. */
+static void read_histories(struct scheduled *s)
+{
+    bool works = true;
+
+    s->read_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < s->schedule_count && works; i++)
+        works = entry_read(s, &s->schedules[i]);
+    for (size_t i = 0; i < s->trigger_count && works; i++)
+        works = entry_read(s, &s->triggers[i]);
+}
+
 static void entry_save(struct scheduled *s, struct entry *n)
 {
-    if (n->changed)
-        store_writer_put_runs(s->env.store_writer, n->rule->name, &n->history);
+    if (!n->changed || n->unread)
+        return;
+    store_writer_put_runs(s->env.store_writer, n->rule->name, &n->history);
     n->changed = false;
+}
+
+static void save_histories(struct scheduled *s)
+{
+    for (size_t i = 0; i < s->schedule_count; i++)
+        entry_save(s, &s->schedules[i]);
+    for (size_t i = 0; i < s->trigger_count; i++)
+        entry_save(s, &s->triggers[i]);
 }
 
 void scheduled_save(struct scheduled *s)
 {
-    for (size_t i = 0; s && i < s->schedule_count; i++)
-        entry_save(s, &s->schedules[i]);
-    for (size_t i = 0; s && i < s->trigger_count; i++)
-        entry_save(s, &s->triggers[i]);
+    if (!s)
+        return;
+    read_histories(s);
+    save_histories(s);
 }
 
 int scheduled_set_rules(struct scheduled *s, struct rules *rules)
@@ -132,11 +182,12 @@ int scheduled_set_rules(struct scheduled *s, struct rules *rules)
         entry_init(&fresh.triggers[i], find_entry(s->triggers, s->trigger_count, rule->name), rule,
                    &s->env, now);
     }
-    scheduled_save(s);
+    save_histories(s);
     free(s->schedules);
     free(s->triggers);
     rules_free(s->rules);
     *s = fresh;
+    read_histories(s);
     return 0;
 }
 
@@ -250,9 +301,11 @@ void scheduled_tick(struct scheduled *s)
         else if (n->rule->match.count && n->slot.next_ns - now.real_ns < SWEEP_AHEAD_NS)
             discover_catch_up(s->env.discover); /* so that the run needs no sweep of /proc */
     }
+    if (clock_monotonic_ns() - s->read_ns >= READ_AGAIN_NS)
+        read_histories(s);
     if (clock_monotonic_ns() - s->saved_ns >= SAVE_EVERY_NS) {
         s->saved_ns = clock_monotonic_ns();
-        scheduled_save(s);
+        save_histories(s);
     }
 }
 

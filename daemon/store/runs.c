@@ -35,7 +35,7 @@ int store_get_runs(struct store *s, const char *name, struct store_runs *ret, st
     sqlite3_stmt *stmt = NULL;
     int r, step;
 
-    r = store_enter(s, STORE_WAIT_NS, err);
+    r = store_enter(s, STORE_WAIT_ENGINE_NS, err);
     if (r < 0)
         return r;
     r = store_query(s,

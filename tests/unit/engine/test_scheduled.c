@@ -13,7 +13,19 @@
 
 static struct rig rig;
 static struct scheduled *scheduled;
+static struct store_writer *writer;
+static bool unreadable; /* another program has the store for itself */
 static char id[CAPTURE_ID_BYTES];
+
+int __wrap_store_get_runs(struct store *s, const char *name, struct store_runs *ret,
+                          struct error *err);
+int __real_store_get_runs(struct store *s, const char *name, struct store_runs *ret,
+                          struct error *err);
+int __wrap_store_get_runs(struct store *s, const char *name, struct store_runs *ret,
+                          struct error *err)
+{
+    return unreadable ? -EBUSY : __real_store_get_runs(s, name, ret, err);
+}
 
 static bool begun(void *cookie, const struct capture_begun *b)
 {
@@ -22,23 +34,30 @@ static bool begun(void *cookie, const struct capture_begun *b)
     return true;
 }
 
-static void open_rig(void)
+static void start_scheduled(void)
 {
-    struct scheduled_env env;
+    struct scheduled_env env = { .captures = &rig.captures,
+                                 .discover = rig.captures.discover,
+                                 .store = rig.captures.store,
+                                 .store_writer = writer };
     struct error err = ERROR_NULL;
     struct rules *rules;
 
-    setup();
-    rig_open(&rig);
-    rig.captures.store = open_store(1 << 20, 0);
-    rig.captures.hooks.begun = begun;
-    rig.captures.hooks.begun_cookie = &rig;
-    env = (struct scheduled_env){ .captures = &rig.captures,
-                                  .discover = rig.captures.discover,
-                                  .store_writer = rig.captures.store_writer };
     ck_assert_int_eq(scheduled_new(&env, &scheduled), 0);
     ck_assert_msg(rules_parse(span_of(RULES), "f.yaml", &rules, &err) == 0, "%s", err.msg);
     ck_assert_int_eq(scheduled_set_rules(scheduled, rules), 0);
+}
+
+static void open_rig(void)
+{
+    setup();
+    rig_open(&rig);
+    rig.captures.store = open_store(1 << 20, 0);
+    unreadable = false;
+    ck_assert_int_eq(store_writer_start(rig.captures.store, &writer), 0);
+    rig.captures.hooks.begun = begun;
+    rig.captures.hooks.begun_cookie = &rig;
+    start_scheduled();
 }
 
 static void close_rig(void)
@@ -47,6 +66,7 @@ static void close_rig(void)
 
     rig_close(&rig);
     scheduled_free(scheduled);
+    store_writer_stop(writer);
     store_close(store);
     teardown();
 }
@@ -142,6 +162,54 @@ START_TEST(a_schedule_counts_captures_that_begin)
 }
 END_TEST
 
+/* Puts @h into the store as the history of the trigger, as an earlier flamed did. */
+static void put_history(const struct store_runs *h)
+{
+    ck_assert_int_eq(store_put_runs(rig.captures.store, "alert", h, NULL), 0);
+}
+
+START_TEST(a_restart_does_not_end_a_cooldown)
+{
+    struct store_runs old = { .runs = 7, .last_id = "0123456789abcdef" };
+    struct error err = ERROR_NULL;
+
+    old.last_ns = clock_realtime_ns() - (_i ? 2 : 59 * 60) * (_i ? 3600 : 1) * NSEC_PER_SEC;
+    put_history(&old);
+    scheduled_free(scheduled);
+    start_scheduled();
+    ck_assert_int_eq(trigger(&err), _i ? 0 : BACKEND_TOO_MANY);
+    ck_assert_uint_eq(history(true).runs, 7 + _i);
+    if (!_i)
+        ck_assert_uint_le(err.retry_s, 61);
+}
+END_TEST
+
+/* What the store has is not replaced by what was counted while it could not be read. */
+START_TEST(a_history_that_cannot_be_read_is_not_lost)
+{
+    struct store_runs old = { .runs = 7, .missed = 3, .unmatched = 2, .last_id = "old" }, got = old;
+    struct error err = ERROR_NULL;
+
+    put_history(&old);
+    scheduled_free(scheduled);
+    unreadable = true;
+    start_scheduled();
+    ck_assert_int_eq(trigger(&err), 0);
+    scheduled_save(scheduled);
+    ck_assert_uint_eq(history(true).runs, 1);
+    unreadable = false;
+    scheduled_save(scheduled);
+    for (int i = 0; i < 1000 && got.runs == old.runs; i++) {
+        usleep(10000);
+        ck_assert_int_eq(store_get_runs(rig.captures.store, "alert", &got, NULL), 0);
+    }
+    ck_assert_uint_eq(got.runs, 8);
+    ck_assert_uint_eq(got.missed, 3);
+    ck_assert_uint_eq(got.unmatched, 2);
+    ck_assert_str_eq(got.last_id, id);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("scheduled");
@@ -155,5 +223,7 @@ int main(void)
     tcase_add_test(tc, a_trigger_cools_down_once_its_capture_begins);
     tcase_add_test(tc, a_trigger_whose_capture_never_begins_does_not_cool_down);
     tcase_add_loop_test(tc, a_schedule_counts_captures_that_begin, 0, 2);
+    tcase_add_loop_test(tc, a_restart_does_not_end_a_cooldown, 0, 2);
+    tcase_add_test(tc, a_history_that_cannot_be_read_is_not_lost);
     return suite_run_case("scheduled", tc);
 }
