@@ -315,6 +315,7 @@ static void add_whole_problems(struct api *api, json_t *problems)
     add_problem(problems, "tls", api->engine.problems[ENGINE_PROBLEM_TLS], false);
     add_problem(problems, "plain http", api->engine.problems[ENGINE_PROBLEM_PLAIN], false);
     add_problem(problems, "push", api->engine.problems[ENGINE_PROBLEM_PUSH], false);
+    add_problem(problems, "flight recorder", api->engine.problems[ENGINE_PROBLEM_RECORDER], false);
     add_recorder_problem(*api->engine.recorder, problems);
     add_looks_problem(*api->engine.recorder, problems);
     add_allocs_problem(api, problems);

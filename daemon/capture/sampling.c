@@ -117,7 +117,13 @@ int sampling_open(struct sampling *s, struct broker *b, struct error *err)
     return look(s, b, err);
 }
 
-bool sampling_poll(struct sampling *s, struct broker *b, uint64_t now_ns)
+/* Stores the sentence of @err as the reason why sampling does not work. */
+static void note_problem(struct sampling *s, const struct error *err)
+{
+    span_copy(span_of(err->msg), s->facts.bpf_problem, sizeof(s->facts.bpf_problem));
+}
+
+void sampling_poll(struct sampling *s, struct broker *b, uint64_t now_ns)
 {
     struct error err = ERROR_NULL;
 
@@ -127,16 +133,10 @@ bool sampling_poll(struct sampling *s, struct broker *b, uint64_t now_ns)
         err = ERROR_NULL;
     }
     if (sampling_works(s) || !s->facts.bpf_loading || now_ns - s->looked_ns < ASK_AGAIN_NS)
-        return false;
+        return;
     s->looked_ns = now_ns;
     if (look(s, b, &err) < 0) /* if the broker is lost, the engine ends anyway */
-        sampling_note_problem(s, &err);
-    return sampling_works(s);
-}
-
-void sampling_note_problem(struct sampling *s, const struct error *err)
-{
-    span_copy(span_of(err->msg), s->facts.bpf_problem, sizeof(s->facts.bpf_problem));
+        note_problem(s, &err);
 }
 
 void sampling_problem(const struct sampling *s, struct error *err)

@@ -32,10 +32,8 @@ int sampling_wake_fd(const struct sampling *s);
 void sampling_woken(struct sampling *s);
 /* Returns whether this machine samples. */
 bool sampling_works(const struct sampling *s);
-/* Polls a few times a second while the BPF programs are being loaded. Returns true once sampling
- * may begin. Without BPF, adds the rings of processors that came online. */
-bool sampling_poll(struct sampling *s, struct broker *b, uint64_t now_ns);
-/* Stores the sentence of @err as the reason why sampling does not fully work. */
-void sampling_note_problem(struct sampling *s, const struct error *err);
+/* Polls a few times a second while the BPF programs are being loaded. Without BPF, adds the rings
+ * of processors that came online. */
+void sampling_poll(struct sampling *s, struct broker *b, uint64_t now_ns);
 /* Sets @err to the reason why the machine cannot sample, for an answer BACKEND_UNAVAILABLE. */
 void sampling_problem(const struct sampling *s, struct error *err);

@@ -32,53 +32,6 @@
 
 /* ---- the loop ---- */
 
-/* Implements spill_opts.stopped. */
-static struct history_stopped engine_stopped(void *cookie, const struct process *p)
-{
-    struct signal_stops s = signals_take_stops(((const struct engine *)cookie)->signals, p);
-
-    return (struct history_stopped){ s.pauses, s.pause_ns, s.throttled_ns };
-}
-
-/* Starts the recorder if it is configured. Returns 0 or -errno with @err. */
-static int engine_start_recorder(struct engine *e, struct error *err)
-{
-    int r = 0;
-
-    if (e->opts.recorder_hz > 0)
-        r = recorder_start(
-            &(struct recorder_opts){
-                .broker = e->broker,
-                .sets = &e->captures.sets,
-                .frames = e->frames,
-                .hz = e->opts.recorder_hz,
-                .keep_ns = e->opts.recorder_keep_ns,
-                .max_bytes = e->opts.recorder_max_bytes,
-                .contexts = e->opts.recorder_requests ? &e->captures.contexts : NULL,
-                .allocs = e->opts.recorder_alloc ? &e->captures.recording.allocs : NULL,
-                .discover = e->opts.recorder_waits ? e->discover : NULL,
-                .deliver = dispatch_look,
-                .walk = dispatch_walk_looks,
-                .cookie = &e->dispatch },
-            &e->recorder, err);
-    if (r == 0 && e->recorder && e->opts.history)
-        r = spill_start(&(struct spill_opts){ .history = e->opts.history,
-                                              .flight = e->recorder->flight,
-                                              .discover = e->discover,
-                                              .counters = e->opts.counters,
-                                              .stopped = engine_stopped,
-                                              .cookie = e },
-                        &e->spill);
-    if (r < 0)
-        return r;
-    e->captures.recording.recorder = e->recorder;
-    e->captures.recording.sets = recorder_sets(e->recorder);
-    e->captures.recording.requests = e->recorder && e->opts.recorder_requests;
-    e->captures.recording.allocs.on = e->recorder && e->opts.recorder_alloc;
-    captures_reconcile(&e->captures, clock_monotonic_ns());
-    return 0;
-}
-
 /* Implements signals_opts.waits. */
 static bool engine_waits(void *cookie, const struct process *p, struct waits_now *ret)
 {
@@ -158,12 +111,11 @@ static void engine_reconcile(struct engine *e, uint64_t now_ns)
 static void engine_tick(struct engine *e)
 {
     uint64_t begun_ns = clock_monotonic_ns(), now = begun_ns;
-    struct error err = ERROR_NULL;
     bool drained, walked;
 
     engine_memory_tick(&e->captures, &e->memory, e->frames);
-    if (sampling_poll(&e->sampling, e->broker, now) && engine_start_recorder(e, &err) < 0)
-        sampling_note_problem(&e->sampling, &err);
+    sampling_poll(&e->sampling, e->broker, now);
+    engine_want_recorder(e, now);
     discover_poll(e->discover, now);
     mailbox_alive(&e->mailbox);
     unwinding_poll(e->unwinding, e->discover, now);

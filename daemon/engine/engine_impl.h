@@ -33,13 +33,16 @@ struct engine {
     struct frame_table *frames;
     struct symbolizer *symbolizer;
     struct namer *namer; /* NULL: none */
-    size_t names_bytes;  /* table size in bytes that starts its renewal */
-    uint64_t names_ns;   /* CLOCK_MONOTONIC of the last attempt to renew the table */
+    struct {
+        size_t bytes;   /* table size in bytes that starts its renewal */
+        uint64_t at_ns; /* CLOCK_MONOTONIC of the last attempt to renew the table */
+    } renewal;
     struct unwinding *unwinding;
     struct anchors *anchors;
     struct store *store;               /* NULL: none; used from any thread */
     struct store_writer *store_writer; /* used from any thread */
-    struct recorder *recorder;         /* NULL: off */
+    struct recorder *recorder;         /* NULL: off, or not started yet */
+    uint64_t recorder_due_ns;          /* CLOCK_MONOTONIC of the next attempt to start it */
     struct spill *spill;               /* NULL: no history */
     struct scheduled *scheduled;
     struct signals *signals;
@@ -65,6 +68,15 @@ struct engine {
  * the table @names takes beyond that, and the file that is being read. */
 void engine_memory_tick(struct captures *captures, const struct memory_budget *memory,
                         const struct frame_table *names);
+
+/* ---- recorder_start.c ---- */
+
+/* Starts the flight recorder and its history if they are configured. Returns 0 or -errno with @err;
+ * then neither runs. */
+int engine_start_recorder(struct engine *e, struct error *err);
+/* Does the same once sampling works. Tries again every few seconds after a failure, and reports
+ * that in the log and in ENGINE_PROBLEM_RECORDER. */
+void engine_want_recorder(struct engine *e, uint64_t now_ns);
 
 /* ---- frame_table_renewal.c: the table of frames and names ---- */
 

@@ -40,10 +40,10 @@ void names_renew(struct engine *e)
     uint64_t now_ns = clock_monotonic_ns();
     int r;
 
-    if (bytes < MAX(e->names_bytes, NAMES_BYTES) &&
-        (!frame_table_refused(e->frames) || now_ns - e->names_ns < NAMES_REFUSED_NS))
+    if (bytes < MAX(e->renewal.bytes, NAMES_BYTES) &&
+        (!frame_table_refused(e->frames) || now_ns - e->renewal.at_ns < NAMES_REFUSED_NS))
         return;
-    e->names_ns = now_ns;
+    e->renewal.at_ns = now_ns;
     r = names_new(e, &fresh);
     if (r == 0) {
         frame_table_join(fresh, NULL); /* not twice: both tables have what captures hold */
@@ -51,7 +51,7 @@ void names_renew(struct engine *e)
     }
     if (r < 0) { /* try again when the table has grown by a quarter */
         frame_table_free(fresh);
-        e->names_bytes = bytes + bytes / 4;
+        e->renewal.bytes = bytes + bytes / 4;
         return;
     }
     recorder_use_table(e->recorder, fresh);
@@ -61,6 +61,6 @@ void names_renew(struct engine *e)
     frame_table_join(fresh, &e->memory.lasting);
     e->frames = fresh;
     e->dispatch.naming.frames = fresh;
-    e->names_bytes =
+    e->renewal.bytes =
         2 * frame_table_bytes(fresh); /* the names that captures hold cannot be dropped */
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define DIALOGUE_BYTES 16384
+#define RING_BYTES 65536
 #define ROWS_BYTES (BROKER_ROWS_MAX * sizeof(struct unwind_row))
 
 struct fake_broker {
@@ -126,6 +127,7 @@ static int open_file(const struct broker_request *q)
         snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", m->target.host_pid,
                  (unsigned long long)m->start, (unsigned long long)m->end);
         return open(path, O_RDONLY | O_CLOEXEC);
+    case BROKER_PERF_RINGS:
     case BROKER_TABLES:
     case BROKER_ROWS:
     case BROKER_TAKE_LOSSES:
@@ -134,7 +136,9 @@ static int open_file(const struct broker_request *q)
         fd = memfd_create("fake", MFD_CLOEXEC);
         ck_assert_int_eq(ftruncate(fd, q->kind == BROKER_TABLES ? (off_t)BROKER_TABLES_BYTES
                                        : q->kind == BROKER_ROWS ? (off_t)ROWS_BYTES
-                                                                : 0),
+                                       : q->kind == BROKER_PERF_RINGS
+                                           ? (off_t)RING_BYTES + sysconf(_SC_PAGESIZE)
+                                           : 0),
                          0);
         return fd;
     default:
@@ -234,6 +238,15 @@ void fake_broker_flush(struct fake_broker *f, uint32_t no, uint32_t late)
 {
     pthread_mutex_lock(&f->lock);
     f->answers[BROKER_SAMPLE_FLUSH].body.sample_flush = (struct flush_answer){ no, late };
+    pthread_mutex_unlock(&f->lock);
+}
+
+void fake_broker_sampling(struct fake_broker *f, bool works)
+{
+    pthread_mutex_lock(&f->lock);
+    f->answers[BROKER_FACTS].body.facts =
+        (struct broker_facts){ .bpf_loading = !works, .perf_home = works };
+    f->answers[BROKER_PERF_RINGS].body.perf_rings.bytes = RING_BYTES;
     pthread_mutex_unlock(&f->lock);
 }
 

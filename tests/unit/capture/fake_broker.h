@@ -19,6 +19,8 @@ void fake_broker_answer(struct fake_broker *f, enum broker_request_kind kind, in
                         unsigned times);
 /* Answers sample_flush with the flush number @no, and with @late pending stacks. */
 void fake_broker_flush(struct fake_broker *f, uint32_t no, uint32_t late);
+/* Answers facts: the machine samples, without BPF programs, or (!@works) does not yet. */
+void fake_broker_sampling(struct fake_broker *f, bool works);
 /* Answers mallocs with @calls. */
 void fake_broker_mallocs(struct fake_broker *f, uint64_t calls);
 /* Answers heap_hits with @hits. */
