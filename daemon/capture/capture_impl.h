@@ -37,7 +37,6 @@ struct seen_verdict {
     uint64_t ended_ns;           /* end of its first thread; 0: not noted */
 };
 
-#define NO_SET UINT32_MAX
 #define EVENT_SETS_MAX 3 /* sets of one event */
 
 /* A set of samples of an event. */

@@ -114,10 +114,13 @@ int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but,
     *ret_before = *ret_after = slowest->set;
     broker_sample_stop(b, slowest->set, NULL);
     k = start_set(b, event, period, &slowest->set, err);
-    if (k == 0)
+    if (k == 0) {
         slowest->period = period;
-    else
-        start_set(b, event, slowest->period, &slowest->set, NULL);
+    } else if (start_set(b, event, slowest->period, &slowest->set, NULL) < 0) {
+        *slowest = (struct rate_set){ 0 };
+        *ret_after = NO_SET;
+        return k;
+    }
     slowest->begun = false;
     *ret_after = slowest->set;
     return k;

@@ -228,6 +228,33 @@ START_TEST(a_set_that_is_made_faster_has_a_gap)
 }
 END_TEST
 
+/* The kernel refuses the faster set, and then the slower one, too: its capture takes a new one. */
+START_TEST(a_set_that_cannot_be_restored_is_taken_again)
+{
+    struct capture_request req;
+    uint64_t slowest;
+
+    for (uint64_t i = 0; i < BROKER_SETS_MAX; i++)
+        rig_begin(&rig, "cpu", PERIOD + i);
+    slowest = rig.handle;
+    fake_broker_forget(rig.fake);
+    fake_broker_answer(rig.fake, BROKER_SAMPLE_START, -EMFILE, 2);
+    req = rig_request(&rig, "cpu", PERIOD - 1);
+    ck_assert_int_eq(rig_start(&rig, &req, NULL), -EMFILE);
+    rig_forget_end(&rig);
+    fake_broker_expect(rig.fake, "sample_stop 7\n"
+                                 "sample_start cpu 9999999\n"
+                                 "sample_start cpu 10000007\n");
+    rig_tick(&rig);
+    fake_broker_expect(rig.fake, "sample_start cpu 10000007\n"
+                                 "sample_begun 7\n"
+                                 "filter_process P 255\n");
+    captures_end(&rig.captures, slowest, /* keep= */ true);
+    rig_finish(&rig);
+    ck_assert(rig_warned(&rig, "cpu has a gap of "));
+}
+END_TEST
+
 START_TEST(wall_has_a_set_for_each_of_its_parts)
 {
     rig_begin(&rig, "wall", PERIOD);
@@ -520,6 +547,7 @@ int main(void)
     tcase_add_test(tc, two_of_one_rate_share_a_set);
     tcase_add_test(tc, the_ninth_rate_makes_another_faster);
     tcase_add_test(tc, a_set_that_is_made_faster_has_a_gap);
+    tcase_add_test(tc, a_set_that_cannot_be_restored_is_taken_again);
     tcase_add_test(tc, wall_has_a_set_for_each_of_its_parts);
     tcase_add_test(tc, waits_are_flushed_at_the_end);
     tcase_add_test(tc, waits_that_no_look_covers_are_said);
