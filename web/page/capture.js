@@ -202,8 +202,23 @@ export class CaptureList {
     }
 }
 
-// Links to what is shown in every format that flamed has.
-export async function downloadItems(path, params) {
+// Opens a menu below @opener: links to what @view shows in every format that flamed has.
+export async function openDownloads(view, opener, path, params) {
+    const { app } = view, { left, bottom } = opener.getBoundingClientRect();
+
+    app.banner.show("");
+    try {
+        const items = await downloadItems(path, params);
+
+        if (app.view === view) // one may have gone elsewhere meanwhile
+            openMenu(items, { x: left, y: bottom + 2 }, "Download as");
+    } catch (error) {
+        if (app.view === view)
+            app.banner.show(error.message);
+    }
+}
+
+async function downloadItems(path, params) {
     const api = await getJson("openapi.json");
     const route = Object.keys(api.paths).find((p) => p === "/profile");
     const list = api.paths[route].get.parameters.map((p) => (p.$ref ? refersTo(api, p.$ref) : p));

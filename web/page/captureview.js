@@ -4,11 +4,10 @@
 import { getJson, isAbort } from "./api.js";
 import { processName } from "./jvmwords.js";
 import { CaptureProgress } from "./progress.js";
-import { CaptureList, downloadItems, eventTitle, processesOf } from "./capture.js";
+import { CaptureList, eventTitle, openDownloads, processesOf } from "./capture.js";
 import { HeatStrip } from "./heatstrip.js";
 import { element } from "../shared/dom.js";
 import { formatMoment, formatSeconds } from "../shared/format.js";
-import { openMenu } from "../shared/menu.js";
 import { LockTable, hasLocks } from "./locktable.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openJson } from "./openjson.js";
@@ -39,7 +38,7 @@ export class CaptureView {
             title: "Single requests in time, running and waiting: give a trace's id for one" });
         this.threads = new ThreadChart(() => ({ path: `api/v1/captures/${this.id}/profile`, params: this.options }), {}, { events: false });
         this.threadsButton = button("Threads", () => this.toggleThreads(), { "aria-pressed": "false", title: "Pools and threads over time" });
-        this.downloadButton = button("Download", () => this.download(), { "aria-haspopup": "menu" });
+        this.downloadButton = button("Download", () => openDownloads(this, this.downloadButton, `api/v1/captures/${this.id}/profile`, this.options), { "aria-haspopup": "menu" });
         this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
         this.root = element("div", { class: "view" }, element("div", { class: "bar sub" }, this.facts,
             element("div", { class: "tools" }, this.requests.root, this.singleButton, this.eventSelect, this.locksButton, this.threadsButton, this.downloadButton,
@@ -223,7 +222,7 @@ export class CaptureView {
             this.panel.setProfile(this.profile, { keep: true });
             this.keep();
         } else {
-            this.openHeat("1").catch((error) => this.app.banner.show(error.message));
+            this.openHeat("1").catch((error) => isAbort(error) || this.app.banner.show(error.message));
         }
     }
 
@@ -262,17 +261,6 @@ export class CaptureView {
         this.threads.setTheme(theme);
         this.single.setTheme(theme);
         this.heat.setTheme(theme);
-    }
-
-    async download() {
-        const box = this.downloadButton.getBoundingClientRect();
-
-        try {
-            openMenu(await downloadItems(`api/v1/captures/${this.id}/profile`, this.options),
-                { x: box.left, y: box.bottom + 2 }, "Download as");
-        } catch (error) {
-            this.app.banner.show(error.message);
-        }
     }
 
     keyed(event) {

@@ -3,7 +3,7 @@
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { ChangesTable } from "./changestable.js";
-import { CaptureList, downloadItems } from "./capture.js";
+import { CaptureList, openDownloads } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { element } from "../shared/dom.js";
 import { graphProblem, putProblem, staysIdle } from "./graphproblem.js";
@@ -11,7 +11,6 @@ import { formatMoment, formatRange } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
 import { LocksView } from "./locksview.js";
 import { MemoryTable } from "./memorytable.js";
-import { openMenu } from "../shared/menu.js";
 import { HeatStrip } from "./heatstrip.js";
 import { JvmBar, TABS, tabIsOf } from "./jvmbar.js";
 import { JvmLife } from "./jvmlife.js";
@@ -40,6 +39,7 @@ const LIVE_SECONDS = 3;
 const LIVE_SPAN = 60; // seconds that it looks back at first
 const ENOUGH_SAMPLES = 300;
 const STALE_MS = 10000; // a live graph that is older says so
+const OF_RANGE = ["threads", "locks", "changes"]; // tabs that show the range, as the graph does
 const SETTLE_MS = 10000; // a flamed that hangs: what comes later moves what is below
 
 export class JvmView {
@@ -69,7 +69,7 @@ export class JvmView {
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
         this.captureSlot = new CaptureSlot(this.target);
         this.panel = new ProfilePanel({ state: () => this.keep() }, { ...panelLooks(), lead: [this.eventSelect], tools: [this.heat.button, this.captureSlot.sampler] });
-        this.timeline = new Timeline({ range: (range) => this.chooseRange(range), keep: () => keepRange(this.target, this.range, this.stateParams(), app.banner) }, this.isNode);
+        this.timeline = new Timeline({ range: (range) => this.chooseRange(range), keep: () => keepRange(this) }, this.isNode);
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
         this.memory = new MemoryTable(this.pid);
@@ -80,7 +80,7 @@ export class JvmView {
         this.facts = this.life.facts(argument, app.banner);
         this.bar = new JvmBar({
             live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
-            compare: () => this.comparison.menu(this.bar.compareButton), download: () => this.download(),
+            compare: () => this.comparison.menu(this.bar.compareButton), download: () => openDownloads(this, this.bar.downloadButton, "profile", { ...this.graphParams(), threads: 1 }),
         }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan, subject: this });
         this.timelineLoader = new TimelineLoader(this.timeline, this.target, this.facts, { span: Number(params.get("span")), chosen: () => this.keep(), settled: () => this.settle("timeline"),
             loaded: () => this.timelineLoaded(), failed: (error) => this.isNode && app.banner.show(`${error.message}. Trying again …`, "timeline") });
@@ -192,6 +192,8 @@ export class JvmView {
             this.timeline.setRange(this.range); // nothing runs that could be shown in its place
             return;
         }
+        const hadRange = Boolean(this.range);
+
         this.range = range;
         this.comparison.pick(null);
         this.crumbs();
@@ -199,6 +201,8 @@ export class JvmView {
         if (!range) {
             this.keep({ push: true });
             this.setLive(true);
+            if (hadRange && OF_RANGE.includes(this.tab))
+                this.showTab();
             return;
         }
         this.setLive(false);
@@ -460,18 +464,6 @@ export class JvmView {
         const now = nodeNow();
 
         return this.range || { from: now - this.liveSpan * 1000, to: now };
-    }
-
-    async download() {
-        const box = this.bar.downloadButton.getBoundingClientRect();
-
-        this.app.banner.show("");
-        try {
-            openMenu(await downloadItems("profile", { ...this.graphParams(), threads: 1 }), { x: box.left, y: box.bottom + 2 },
-                "Download as");
-        } catch (error) {
-            this.app.banner.show(error.message);
-        }
     }
 
     // ---- address and keys ----

@@ -6,14 +6,18 @@ import { formatRoute } from "./route.js";
 
 const EVENTS = "cpu,wall,lock"; // what every flight recorder has; allocations are not kept
 
-// Leads to the capture. @state: parameters of the address that say how the graph is shown. @banner: says what went wrong.
-export async function keepRange(target, { from, to }, state, banner) {
-    banner.show("");
+// Leads @view to the capture of its range, or says what went wrong. From another view the list of captures leads there.
+export async function keepRange(view) {
+    const { app, target, range: { from, to } } = view, state = view.stateParams();
+
+    app.banner.show("");
     try {
         const { id } = await postJson("api/v1/captures", { ...target, event: EVENTS, from: new Date(from).toISOString(), to: new Date(to).toISOString() });
 
-        location.hash = formatRoute("capture", id, Object.fromEntries(state));
+        if (app.view === view)
+            location.hash = formatRoute("capture", id, Object.fromEntries(state));
     } catch (error) {
-        banner.show([error.message, error.remedy].filter(Boolean).join(". "));
+        if (app.view === view)
+            app.banner.show([error.message, error.remedy].filter(Boolean).join(". "));
     }
 }
