@@ -192,11 +192,12 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
     };
 }
 
-// Threads that wait for one monitor, in the json format, as the flight recorder has them. @times: how much longer than usual.
-export function lockProfile(times = 1) {
+// Threads that wait for monitors of @classes by turns, in the json format, as the flight recorder has them. @times: how much longer than
+// usual.
+export function lockProfile(times = 1, classes = ["com.acme.shop.PriceTable"]) {
     const base = makeProfile({ pid: 4242, event: "lock" });
-    const frames = [...base.frames, { name: "[monitor]", kind: "lock" }, { name: "com.acme.shop.PriceTable", kind: "lock" }], n = base.frames.length;
-    const stacks = base.stacks.slice(0, 6).map((s, i) => ({ ...s, value: s.value * times, state: "blocked", wait: "lock", frames: [...s.frames, n, n + 1], owner: `http-worker-${i % 2 + 1}` }));
+    const frames = [...base.frames, { name: "[monitor]", kind: "lock" }, ...classes.map((name) => ({ name, kind: "lock" }))], n = base.frames.length;
+    const stacks = base.stacks.slice(0, 6).map((s, i) => ({ ...s, value: s.value * times, state: "blocked", wait: "lock", frames: [...s.frames, n, n + 1 + i % classes.length], owner: `http-worker-${i % 2 + 1}` }));
 
     return { ...base, frames, stacks, quality: { ...base.quality, samples: stacks.reduce((sum, s) => sum + s.samples, 0) } };
 }
@@ -254,6 +255,7 @@ export class FakeServer {
         this.isThrottled = false;
         this.waiting = 0; // the pid of one whose threads all wait
         this.lockTimes = 1;
+        this.lockClasses = undefined; // the usual one
         this.schedules = [];
         this.triggers = [];
         this.who = { subject: "user 0", known_by: "kernel", via: "TCP", uid: 0, role: "manage", may: ["health", "view", "profile", "attach", "manage"], sees: "all" };
@@ -511,7 +513,7 @@ export class FakeServer {
         if (!this.recorder || to < this.reaches || (event === "cpu" && pid && pid === this.waiting))
             return this.problem(response, 404, "no samples of this target are known in that time",
                 "the flight recorder is off or empty; GET /api/v1/captures lists what is stored", "from");
-        const profile = withoutIdle(params, event === "lock" ? lockProfile(this.lockTimes) : this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5, event }));
+        const profile = withoutIdle(params, event === "lock" ? lockProfile(this.lockTimes, this.lockClasses) : this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5, event }));
 
         return params.get("format") === "heatmap" ? this.send(response, 200, heatPage(profile), "text/html") : this.send(response, 200, profile);
     }

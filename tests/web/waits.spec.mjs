@@ -118,8 +118,10 @@ describe("waits", { concurrency: 4 }, () => {
             evidence: `/profile?pid=${ORDERS}&event=lock&from=${iso(to - 60000)}&to=${iso(to)}` });
         const page = await open(), focused = () => page.evaluate(() => document.activeElement.textContent);
         const renewed = async (times) => {
+            const before = await page.locator(".locks caption").textContent();
+
             server.lockTimes = times;
-            await page.waitForFunction((text) => document.querySelector(".locks caption").textContent !== text, await page.locator(".locks caption").textContent());
+            await page.waitForFunction((text) => document.querySelector(".locks caption").textContent !== text, before);
         };
 
         await page.locator(".jvms .jvm-link").first().waitFor();
@@ -321,6 +323,74 @@ describe("waits", { concurrency: 4 }, () => {
         await page.locator(".threads .name", { hasText: "http-worker" }).waitFor({ state: "detached" });
         assert.ok(!await idle.isChecked());
         assert.doesNotMatch(await note.textContent(), /idle/);
+        await close(page);
+    });
+
+    nodeTest("a range that is cleared is cleared where it is shown: threads and changes are of now then", async ({ server, open }) => {
+        const iso = (ago) => new Date(Date.now() - ago).toISOString(), range = `from=${iso(90000)}&to=${iso(30000)}`;
+        const page = await open(`#/jvm/${ORDERS}?tab=threads&${range}`), plot = page.locator(".timeline-plot");
+
+        await page.locator(".timeline .legend .span", { hasText: "the chosen" }).waitFor();
+        await page.locator(".threads .name").first().waitFor();
+        await plot.press("Delete");
+        await page.waitForURL((url) => /tab=threads/.test(url.hash) && !/from=/.test(url.hash));
+        for (const end = Date.now() + 10000; new URL(server.requests.findLast((one) => /format=heatmap/.test(one)).slice(4), "http://x").searchParams.has("to") && Date.now() < end;)
+            await page.waitForTimeout(50);
+        assert.equal((await server.asked(/format=heatmap/)).get("to"), null);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?tab=changes&${range}`);
+        const select = page.getByLabel("What is compared");
+
+        await select.locator("option", { hasText: "against as much before" }).first().waitFor({ state: "attached" });
+        await page.locator(".timeline .legend .span", { hasText: "the chosen" }).waitFor();
+        await select.selectOption("range");
+        await plot.press("Delete");
+        await select.locator("option[value=range]").waitFor({ state: "detached" });
+        await Promise.all([page.waitForRequest(/api\/v1\/changes/), page.getByRole("button", { name: "Again" }).click()]);
+        await page.locator(".change-table td").first().waitFor();
+        await close(page);
+    });
+
+    nodeTest("owners of locks: one question for all that are opened, and an answer of before does not come over a newer one", async ({ server, open }) => {
+        const locks = ["com.acme.shop.PriceTable", "com.acme.shop.Stock"];
+
+        server.lockClasses = locks;
+        const page = await open(`#/jvm/${ORDERS}?tab=locks`), openers = page.getByRole("button", { name: "What they did" });
+        const wall = /GET \/profile\?.*event=wall/, count = () => server.requests.filter((one) => wall.test(one)).length;
+        const renewed = async (times) => {
+            const before = await page.locator(".locks caption").textContent();
+
+            server.lockTimes = times;
+            await page.waitForFunction((text) => document.querySelector(".locks caption").textContent !== text, before);
+        };
+
+        await openers.nth(1).waitFor();
+        for (const opener of await openers.all())
+            if (await opener.getAttribute("aria-expanded") === "false")
+                await opener.click();
+        await page.locator(".owners ol").nth(1).waitFor();
+        const first = await page.locator(".owners p").first().textContent(), asked = count();
+
+        let release, isHeld = false;
+        const held = new Promise((done) => { release = done; });
+
+        await page.route(/event=wall/, async (route) => {
+            if (isHeld)
+                return route.continue();
+            isHeld = true;
+            await held;
+            return route.fulfill({ status: 200, contentType: "application/json", body: JSON.stringify(makeProfile({ event: "wall", seconds: 1 })) }).catch(() => {}); // it was left
+        });
+        await renewed(1.3);
+        await page.waitForTimeout(300); // nothing else is asked
+        server.profile = (options) => makeProfile({ ...options, seconds: options.seconds / 2 });
+        await renewed(1.6);
+        await page.waitForFunction((text) => document.querySelector(".owners p").textContent !== text, first);
+        const newest = await page.locator(".owners p").allTextContents();
+
+        assert.equal(count() - asked, 1); // besides the one that is held
+        release();
+        await drawnAfter(page);
+        assert.deepEqual(await page.locator(".owners p").allTextContents(), newest);
         await close(page);
     });
 

@@ -210,7 +210,7 @@ export async function openDownloads(view, opener, path, params) {
     try {
         const items = await downloadItems(path, params);
 
-        if (app.view === view) // one may have gone elsewhere meanwhile
+        if (app.view === view) // one may have gone elsewhere before the answer
             openMenu(items, { x: left, y: bottom + 2 }, "Download as");
     } catch (error) {
         if (app.view === view)

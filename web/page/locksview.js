@@ -28,6 +28,7 @@ export class LocksView {
         if (this.end)
             this.end();
         this.end = null;
+        this.leaveThreads();
     }
 
     async load(signal) {
@@ -49,6 +50,7 @@ export class LocksView {
     }
 
     async show(json) {
+        this.leaveThreads(); // they are of another time
         if (this.table)
             this.table.update(json);
         else
@@ -58,11 +60,32 @@ export class LocksView {
             this.root.replaceChildren(this.table.root);
     }
 
+    // All time of the threads. Locks that are asked about before it is there have the same answer.
+    threads() {
+        if (!this.asked) {
+            const { signal } = this.asking = new AbortController(), done = () => {
+                if (!signal.aborted)
+                    this.asked = null;
+            };
+
+            this.asked = getJson("profile", { ...this.source(), event: "wall", idle: 0, format: "json", threads: 1 }, signal);
+            this.asked.then(done, done);
+        }
+        return this.asked;
+    }
+
+    leaveThreads() {
+        if (this.asking)
+            this.asking.abort();
+        this.asked = null;
+    }
+
+    // null: they are no longer wanted.
     async owners(lock) {
         try {
-            return ownerList(lock, await getJson("profile", { ...this.source(), event: "wall", idle: 0, format: "json", threads: 1 }));
+            return ownerList(lock, await this.threads());
         } catch (error) {
-            return [element("p", { class: "quiet" }, error.message)];
+            return isAbort(error) ? null : [element("p", { class: "quiet" }, error.message)];
         }
     }
 }

@@ -88,7 +88,7 @@ const ownersRow = (...parts) => element("tr", {}, element("td", { colspan: LOCK_
 
 export class LockTable {
     // @on: {pick(name), of the lock whose stacks are wanted; owners(lock): the elements that say what those did that had it;
-    // null: not known here}.
+    // null: not known here}. What it resolves to may be null: it is no longer wanted.
     constructor(json, on) {
         this.on = on;
         this.order = LOCK_COLUMNS[LOCK_COLUMNS.length - 1];
@@ -189,15 +189,19 @@ export class LockTable {
 
         if (!worst || !knownOwner(worst) || 2 * worst.value < this.held.reduce((sum, { value }) => sum + value, 0))
             return false;
-        this.opened.set(keyOf(worst), ownersRow(...await this.on.owners(worst)));
+        const parts = await this.on.owners(worst);
+
+        if (!parts)
+            return false;
+        this.opened.set(keyOf(worst), ownersRow(...parts));
         this.fill();
         return true;
     }
 
     async renewOwners(lock) {
-        const row = this.opened.get(keyOf(lock));
+        const row = this.opened.get(keyOf(lock)), parts = row && await this.on.owners(lock);
 
-        if (row)
-            row.firstChild.replaceChildren(...await this.on.owners(lock));
+        if (parts)
+            row.firstChild.replaceChildren(...parts);
     }
 }
