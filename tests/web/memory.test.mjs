@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { heapAfterCollections, heapTrend, roundBytes, roundShare, runsOf, trendText } from "../../web/page/memoryscale.js";
-import { allocationSteps, areaPoints, collectionSteps, endedThreadsPerSecond, memoryRange, openMemoryHistory } from "../../web/page/memorychart.js";
+import { MemoryChart, allocationSteps, areaPoints, collectionSteps, endedThreadsPerSecond, memoryRange, openMemoryHistory } from "../../web/page/memorychart.js";
 
 const at = (seconds) => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString();
 const HISTORY = openMemoryHistory({
@@ -67,4 +67,14 @@ test("areas stand only where they were measured", () => {
     const points = [0, 5, 10, 100, 105, 300].map((s) => ({ time: at(s), bytes: [1] }));
 
     assert.deepEqual(runsOf(points, 40000).map((run) => run.length), [3, 2]);
+});
+
+test("that nothing was collected is said only where the counts before are known", () => {
+    const history = openMemoryHistory({ time: [0, 5, 10, 100, 105, 110].map(at), rss: Array(6).fill(1), heap_used: Array(6).fill(1), heap_committed: Array(6).fill(1),
+        collections: [1, 1, 2, 9, null, 9], collection_seconds: [0, 0, 1, 2, null, 2] });
+    const said = (one, i) => (Object.assign(Object.create(MemoryChart.prototype), { history: one, rates: [], collections: one.collections ? collectionSteps(one) : [] }).partsOf(i)
+        .find(([mark]) => mark === "collections") || [])[1]?.replaceAll("\u00a0", " ");
+
+    assert.deepEqual([0, 1, 2, 3, 4, 5].map((i) => said(history, i)), [undefined, "no collection", "1 collection took 1.00 s of 5 s", undefined, undefined, undefined]);
+    assert.equal(said({ ...history, collections: null }, 1), undefined);
 });

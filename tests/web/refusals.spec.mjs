@@ -85,6 +85,77 @@ describe("refusals", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("memory and requests that are refused leave no numbers of before", async ({ server, open }) => {
+        const capture = server.addCapture({ ago: 60000, event: "cpu,offcpu", by: "operation" }), heapAt = server.heapAt.bind(server);
+        const page = await open(`#/jvm/${ORDERS}?tab=memory`, { allow: /503/ }), note = page.locator(".live-note").first();
+
+        await note.filter({ hasText: "RSS" }).waitFor();
+        server.heapAt = (now) => ({ ...heapAt(now), resident: null, resident_problem: "it takes longer to count the pages" });
+        await page.locator(".blank", { hasText: "it takes longer" }).waitFor();
+        assert.equal(await note.textContent(), "");
+        assert.ok(!await page.locator(".heap-classes").isVisible());
+        assert.ok(await page.locator(".memory-charts").isVisible());
+        await page.evaluate((hash) => { location.hash = hash; }, `#/capture/${capture.id}?single=1`);
+        const view = page.locator(".requests-view");
+
+        await view.locator(".live-note", { hasText: "2 requests" }).waitFor();
+        await refuse(page, /profile\?.*format=requests/);
+        await page.getByLabel("Operation or trace id").fill("^GET");
+        await page.keyboard.press("Enter");
+        await view.locator(".blank", { hasText: "flamed is busy" }).waitFor();
+        assert.equal(await view.locator(".live-note").textContent(), "");
+        assert.equal(await view.locator(".legend li").count(), 0);
+        await close(page);
+    });
+
+    nodeTest("what was asked for in one view does nothing in the next: a download, a kept range, a heat map", async ({ server, open }) => {
+        const iso = (ago) => new Date(Date.now() - ago).toISOString(), capture = server.addCapture({ ago: 60000, event: "cpu,wall" });
+        const page = await open(`#/jvm/${ORDERS}?from=${iso(90000)}&to=${iso(30000)}`, { allow: /503/ });
+        const held = [];
+        const hold = (pattern, answer) => page.route(pattern, async (route) => {
+            await new Promise((done) => held.push(done));
+            await (answer ? route.fulfill(answer) : route.continue()).catch(() => {});
+        });
+        const asked = (pattern, press) => Promise.all([page.waitForRequest(pattern), press()]);
+        const leave = async (hash) => {
+            await page.evaluate((to) => { location.hash = to; }, hash);
+            await page.locator(".crumbs", { hasText: /Billing|Whole node|Captures$/ }).waitFor();
+            held.splice(0).forEach((release) => release());
+            await page.unrouteAll({ behavior: "wait" });
+            await drawnAfter(page);
+            assert.ok(await page.locator(".banner").isHidden(), await page.locator(".banner").textContent());
+        };
+
+        await graphShown(page);
+        await hold(/openapi\.json/);
+        await asked(/openapi\.json/, () => page.getByRole("button", { name: "Download" }).click());
+        await leave("#/jvm/4311");
+        await page.waitForTimeout(300);
+        assert.equal(await page.locator(".menu").count(), 0);
+        for (const answer of [refusal, undefined]) {
+            await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?from=${iso(90000)}&to=${iso(30000)}`);
+            await graphShown(page);
+            await page.locator(".crumbs", { hasText: "Application" }).waitFor();
+            await hold(/api\/v1\/captures$/, answer);
+            await asked(/api\/v1\/captures$/, () => page.getByRole("button", { name: "Keep this range" }).click());
+            await leave("#/jvm/4311");
+            await page.waitForTimeout(300);
+            assert.match(page.url(), /jvm\/4311/);
+        }
+        await page.evaluate((hash) => { location.hash = hash; }, `#/capture/${capture.id}`);
+        await page.locator(".crumbs", { hasText: "Application" }).waitFor();
+        await graphShown(page);
+        await hold(/format=heatmap/);
+        await asked(/format=heatmap/, () => page.keyboard.press("e"));
+        await page.getByLabel("Event").selectOption("wall");
+        await page.waitForURL(/event=wall/);
+        await drawnAfter(page);
+        assert.ok(await page.locator(".banner").isHidden(), await page.locator(".banner").textContent());
+        await page.keyboard.press("e");
+        await leave("#/captures");
+        await close(page);
+    });
+
     nodeTest("a service that could not be asked about for a moment has no banner afterwards", async ({ open }) => {
         const page = await open("#/service/Application", { allow: /503/ });
 

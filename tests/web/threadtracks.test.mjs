@@ -6,7 +6,7 @@ import { KIND } from "../../web/shared/kinds.js";
 import { openTimes } from "../../web/shared/ranges.js";
 import { openProfile } from "../../web/shared/tree.js";
 import { idleText } from "../../web/page/idlepools.js";
-import { TrackSums, boxesOf, cellsOf, poolOf, tracksOf } from "../../web/page/threadtracks.js";
+import { TrackSums, boxesOf, cellsOf, poolOf, samplesOf, tracksOf } from "../../web/page/threadtracks.js";
 
 test("threads of a pool differ by numbers alone", () => {
     assert.equal(poolOf("[http-worker-12 tid=4301]"), "http-worker-*");
@@ -83,6 +83,7 @@ test("samples of one moment are as high as they are many", () => {
     const { pools: [{ threads: [first] }] } = tracksOf(profile, openTimes({ times: [10, -1, 2] }));
 
     assert.deepEqual([first.total, cellsOf([first], 0, 200, 4).get(KIND.C2)[0]], [20, 20]);
+    assert.deepEqual([first.spans.length, samplesOf(first)], [1, 2]);
     assert.deepEqual([...new TrackSums([first], 200).cells(0, 200, 2).get(KIND.C2)], [20, 0]);
 });
 

@@ -3,9 +3,9 @@
 
 import { paletteOf, variantOf } from "../shared/colors.js";
 import { element, setText } from "../shared/dom.js";
-import { formatValue } from "../shared/format.js";
+import { formatValue, plural } from "../shared/format.js";
 import { colourFamily, labelFor, nameForms } from "../shared/names.js";
-import { boxesOf } from "./threadtracks.js";
+import { boxesOf, samplesOf } from "./threadtracks.js";
 
 const BOX = 16; // CSS pixels of the height of a frame
 const LETTER = 6.7; // of the width of a character
@@ -27,7 +27,7 @@ export class FlameChart {
         Object.assign(this, { profile, thread, theme });
         this.boxes = boxesOf(profile, thread.spans).filter(({ depth }) => depth < FLAME_ROWS_MAX);
         this.levels = this.boxes.reduce((most, { depth }) => Math.max(most, depth + 1), 1);
-        this.usual = `${formatValue(thread.total * 1e6, "nanoseconds")} in ${thread.spans.length} samples`;
+        this.usual = `${formatValue(thread.total * 1e6, "nanoseconds")} in ${plural(samplesOf(thread), "sample", "samples")}`;
         this.root.hidden = false;
         setText(this.title, thread.name);
         setText(this.status, this.usual);

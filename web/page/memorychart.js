@@ -25,9 +25,12 @@ export function openMemoryHistory(history) {
     return history ? { ...history, time: times(history.time), allocated_time: times(history.allocated_time) } : { time: [] };
 }
 
+// Whether there is no gap between the points i - 1 and i.
+const isMemoryStep = ({ time }, i) => i > 0 && time[i] - time[i - 1] <= MEMORY_GAP_MS && time[i] > time[i - 1];
+
 // [{from, to, ...pick(i)}] between the points i - 1 and i, without gaps, and without those where @pick knows nothing.
 function memorySteps({ time }, pick) {
-    return time.map((to, i) => ({ from: time[i - 1], to, ...(i && to - time[i - 1] <= MEMORY_GAP_MS && to > time[i - 1] ? pick(i) : null) }))
+    return time.map((to, i) => ({ from: time[i - 1], to, ...(isMemoryStep({ time }, i) ? pick(i) : null) }))
         .filter((step) => Object.keys(step).length > 2);
 }
 
@@ -222,15 +225,16 @@ export class MemoryChart {
     }
 
     partsOf(i) {
-        const { time, rss, heap_used: used, heap_committed: committed } = this.history;
+        const { time, rss, heap_used: used, heap_committed: committed, collections } = this.history;
         const within = (list) => list.find(({ from, to }) => time[i] > from && time[i] <= to);
         const rate = within(this.rates) || (i === time.length - 1 && this.rates[this.rates.length - 1]), collected = within(this.collections);
+        const isCounted = collections && isMemoryStep(this.history, i) && memoryRisen(collections, i) !== null;
 
         return [["", formatClock(time[i])], ["rss", `RSS ${formatBytes(rss[i])}`],
             used[i] !== null && ["heap_used", `heap as the JVM counted it last ${formatBytes(used[i])}` + (committed[i] !== null ? ` of ${formatBytes(committed[i])}` : "")],
             this.trendText && ["trend", this.trendText],
             rate && ["allocation", `allocates ${formatBytes(rate.perSecond)}/s`],
-            ["collections", collected ? `${plural(collected.count, "collection", "collections")} took ${formatValue(Math.round(collected.seconds * 1e9), "nanoseconds")} of ${formatSeconds((collected.to - collected.from) / 1000)}` : "no collection"]]
+            isCounted && ["collections", collected ? `${plural(collected.count, "collection", "collections")} took ${formatValue(Math.round(collected.seconds * 1e9), "nanoseconds")} of ${formatSeconds((collected.to - collected.from) / 1000)}` : "no collection"]]
             .filter(Boolean);
     }
 

@@ -77,7 +77,8 @@ export class MemoryTable {
     // @charts: these are there nevertheless.
     fail(error, charts = false) {
         this.shown.hidden = !charts;
-        this.table.hidden = true;
+        this.table.hidden = this.classes.hidden = true;
+        setText(this.note, ""); // it is of an earlier count
         this.blank.replaceChildren(errorState(error));
     }
 

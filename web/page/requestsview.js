@@ -31,6 +31,12 @@ export function statesOf(threads) {
     return [...sums].filter(([, ns]) => ns > 0).sort((a, b) => b[1] - a[1]);
 }
 
+// How many requests there are, and what of them is left out.
+export function requestsText(count, { requests, samples }) {
+    return [`${plural(count, "request", "requests")}, the longest first`, requests && `${plural(requests, "shorter one is", "shorter ones are")} left out`,
+        samples && `${plural(samples, "sample", "samples")} had no room: times and bars are too short`].filter(Boolean).join("; ");
+}
+
 export class RequestsView {
     // @source(): {path, params} of the capture and of the requests that are wanted.
     constructor(source) {
@@ -52,6 +58,8 @@ export class RequestsView {
         const controller = this.controller = new AbortController(), { path, params } = this.source();
 
         this.table.hidden = true;
+        this.legend.replaceChildren();
+        setText(this.note, "");
         this.blank.replaceChildren(emptyState("Loading …"));
         try {
             this.show(await getJson(path, { ...params, format: "requests" }, controller.signal));
@@ -76,7 +84,7 @@ export class RequestsView {
         this.requests = requests;
         this.frames = frames;
         this.opened = new Set(requests.length === 1 ? [requests[0].trace] : []);
-        this.usual = `${plural(requests.length, "request", "requests")}, the longest first${leftOut.requests ? `; ${leftOut.requests} shorter ones are left out` : ""}`;
+        this.usual = requestsText(requests.length, leftOut);
         setText(this.note, requests.length ? this.usual : "");
         this.table.hidden = !requests.length;
         this.blank.replaceChildren(...requests.length ? [] : [emptyState("No such request in this capture.",

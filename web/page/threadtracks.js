@@ -81,6 +81,9 @@ export function tracksOf(profile, times) {
     return { pools: list, total: list.reduce((sum, { total }) => sum + total, 0), seen, endMs, hasJava: rows.hasJava };
 }
 
+// How many samples a thread has: those of one moment are one span.
+export const samplesOf = ({ spans }) => spans.reduce((sum, { count }) => sum + count, 0);
+
 // The first of @spans, which are in order of time, that ends after @from.
 function firstAfter(spans, from) {
     let low = 0, high = spans.length;
