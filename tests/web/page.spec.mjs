@@ -220,6 +220,17 @@ describe("the page", { concurrency: 4 }, () => {
 
         await page.waitForTimeout(2500);
         assert.equal(await share.textContent(), held);
+        await page.keyboard.press("w");
+        await page.getByText("No captures yet.").waitFor();
+        await page.keyboard.press("o"); // what is held is there again, and says of when it is
+        assert.equal(await share.textContent(), held);
+        assert.equal(await page.getByText("Sampling …").count(), 0);
+        assert.match(await textOf(page, ".live-note"), / · as of \d\d:\d\d:\d\d$/);
+        const hold = page.getByRole("button", { name: "Hold" });
+
+        await hold.click();
+        await page.waitForFunction((text) => document.querySelector(".live tbody td").textContent !== text, held);
+        await hold.click();
         await page.getByRole("button", { name: "PriceTable.lookup" }).click();
         await page.locator(".graph").waitFor();
         assert.match(await page.locator(".search-text").inputValue(), /PriceTable/);

@@ -3,8 +3,9 @@
 
 import { apiUrl } from "./api.js";
 import { element, setText } from "../shared/dom.js";
-import { formatSeconds, formatShare, plural } from "../shared/format.js";
+import { formatMoment, formatSeconds, formatShare, plural } from "../shared/format.js";
 import { KINDS } from "../shared/kinds.js";
+import { nodeNow } from "../shared/now.js";
 import { shortName } from "../shared/names.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { openFunction } from "./progress.js";
@@ -45,7 +46,11 @@ export class LiveTable {
     }
 
     start() {
-        this.blank.replaceChildren(emptyState("Sampling …", "The first table comes in two seconds."));
+        if (!this.isHolding) {
+            this.table.hidden = true; // it is of another visit
+            setText(this.note, "");
+            this.blank.replaceChildren(emptyState("Sampling …", "The first table comes in two seconds."));
+        }
         this.end = follow(apiUrl("top", { ...this.target, top: TOP_ROWS }), {
             event: (name, data) => (name === "top" ? this.show(data) : this.fail(new Error(data.detail || "The sampling ended"), data)),
             problem: (error) => this.fail(error),
@@ -58,8 +63,14 @@ export class LiveTable {
         this.end = null;
     }
 
+    get isHolding() {
+        return this.isHeld && !this.table.hidden;
+    }
+
     hold(isHeld) {
         this.isHeld = isHeld;
+        if (this.isHolding)
+            setText(this.note, `${this.note.textContent} · as of ${formatMoment(nodeNow())}`);
         this.holdButton.setAttribute("aria-pressed", isHeld);
     }
 
@@ -73,7 +84,7 @@ export class LiveTable {
     }
 
     show({ functions, samples, seconds, hz }) {
-        if (this.isHeld)
+        if (this.isHolding)
             return;
         setText(this.note, `The last ${formatSeconds(seconds)} · ${plural(samples, "sample", "samples")}` +
             (hz ? ` at ${+hz.toFixed(1)} Hz · ${formatShare(samples / hz / seconds, 1)} of a CPU` : ""));
