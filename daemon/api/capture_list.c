@@ -131,20 +131,30 @@ struct stored_list {
     struct rows *rows;
 };
 
+/* Returns whether @text is @wanted; NULL: any. */
+static bool text_wanted(const char *text, const char *wanted)
+{
+    return !wanted || (text && strcmp(text, wanted) == 0);
+}
+
+/* Returns whether @p meets all selectors of @t. Only JVMs have a service. */
+static bool process_wanted(const struct store_process *p, const struct target_selector *t,
+                           struct match *jvm)
+{
+    const char *container = p->container ? p->container : "";
+
+    return pid_wanted(t, p->host_pid) && text_wanted(p->service, t->service) &&
+           text_wanted(p->pod, t->pod) && text_wanted(p->pod_namespace, t->pod_namespace) &&
+           selector_has_container(t, container, "") &&
+           (!jvm || (p->service && p->service[0] &&
+                     match_name(jvm, span_of(container), span_of(p->name ? p->name : "")) > 0));
+}
+
 bool capture_has_wanted(const struct store_capture *c, const struct target_selector *t,
                         struct match *jvm)
 {
-    if (!jvm && t->pid_count < 2)
-        return true; /* the store has filtered already */
-    for (size_t i = 0; i < c->process_count; i++) {
-        const struct store_process *p = &c->processes[i];
-
-        if (pid_wanted(t, p->host_pid) && (!t->service || strcmp(p->service, t->service) == 0) &&
-            (!jvm || match_name(jvm, span_of(p->container ? p->container : ""),
-                                span_of(p->name ? p->name : "")) > 0))
-            return true;
-    }
-    return false;
+    return (!jvm && t->pid_count < 2) || /* the store has filtered already */
+           ANY_OF(i, c->process_count, process_wanted(&c->processes[i], t, jvm));
 }
 
 static int add_stored(void *cookie, const struct store_capture *c)

@@ -186,8 +186,9 @@ static bool is_selected(const struct past_filter *f, const struct past_facts *fa
     if ((t->service && strcmp(facts->service, t->service) != 0) ||
         (t->place && !is_of_place(t->place, facts)))
         return false;
-    return !f->jvm || match_name(f->jvm, match_owner(&facts->payer, facts->container),
-                                 span_of(facts->name)) > 0;
+    return !f->jvm ||
+           (facts->service[0] && match_name(f->jvm, match_owner(&facts->payer, facts->container),
+                                            span_of(facts->name)) > 0);
 }
 
 static uint64_t program_of(const struct past_program *image)

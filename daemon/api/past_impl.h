@@ -12,7 +12,7 @@ struct past_images;
 /* Selects samples of the past. */
 struct past_filter {
     const struct target_selector *t;
-    struct match *jvm;
+    struct match *jvm;                /* NULL: any; each JVM has a service, and nothing else has */
     struct matcher_set *seen;         /* matchers of the viewer; NULL: none */
     struct matcher_set *asked;        /* matchers of the target; NULL: none */
     const struct past_images *images; /* the last known facts; NULL: a profile's rows decide */

@@ -117,8 +117,9 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
     if ((t->service && strcmp(image->service, t->service) != 0) ||
         (t->place && !history_same_place(t->place, &place)))
         return false;
-    return !f->jvm || match_name(f->jvm, match_owner(&image->payer, image->container),
-                                 span_of(image->name)) > 0;
+    return !f->jvm ||
+           (image->service[0] && match_name(f->jvm, match_owner(&image->payer, image->container),
+                                            span_of(image->name)) > 0);
 }
 
 /* Returns true if @image may be selected. For an image of several processes, the profiles decide

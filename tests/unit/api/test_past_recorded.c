@@ -285,6 +285,8 @@ START_TEST(names_that_are_slow_to_match)
         image.name = "order-service";
         ck_assert(past_wants_image(&filter, &image));
     }
+    image.service = ""; /* it is no JVM */
+    ck_assert(!past_wants_image(&filter, &image));
     ck_assert_int_eq(past_filter_refuse(&filter, 0, &err), -EINVAL);
     ck_assert_msg(strstr(err.msg, "too many steps on 64 names"), "%s", err.msg);
     past_filter_deinit(&filter);
@@ -317,6 +319,7 @@ START_TEST(recorded_names_that_are_slow_to_match)
     char name[4096];
 
     ck_assert_int_eq(intern_new(1 << 20, &p.strings), 0);
+    ck_assert_int_eq(intern_add(p.strings, SPAN("shop"), &process.service), 0);
     ck_assert_int_eq(past_filter_init(&t, &filter, NULL), 0);
     for (size_t i = 0; i <= MATCH_OWNER_SLOW_NAMES_MAX; i++) {
         make_slow_name(i, name, sizeof(name));
@@ -330,6 +333,8 @@ START_TEST(recorded_names_that_are_slow_to_match)
     ck_assert(!past_wants(&filter, &p, &process));
     process.payer = 2;
     ck_assert(past_wants(&filter, &p, &process));
+    process.service = 0; /* it is no JVM */
+    ck_assert(!past_wants(&filter, &p, &process));
     past_filter_deinit(&filter);
     intern_free(p.strings);
 }
@@ -465,16 +470,29 @@ END_TEST
  * each. */
 START_TEST(one_process_meets_all_selectors)
 {
-    struct store_process processes[] = { { .host_pid = 1, .service = "shop", .name = "Shop" },
-                                         { .host_pid = 2, .service = "pay", .name = "Pay" } };
-    const struct store_capture c = { .processes = processes, .process_count = 2 };
+    struct store_process processes[] = {
+        { 1, "Shop", "c1", "p1", "n1", "shop", 1 },
+        { 2, "Pay", "c2", "p2", "n2", "pay", 1 },
+        { 5, "Pay", "c1", "p1", "n1", "", 1 }, /* it is no JVM */
+    };
+    const struct store_capture c = { .processes = processes, .process_count = 3 };
     struct target_selector t = { .pids = { 1, 3 }, .pid_count = 2, .service = "pay" };
+    const struct target_selector one[] = { { .container = "c1" },
+                                           { .pod = "p1" },
+                                           { .pod_namespace = "n1" } };
+    _cleanup_(match_freep) struct match *pay = NULL, *shop = NULL;
 
     ck_assert(!capture_has_wanted(&c, &t, NULL));
     t.service = "shop";
     ck_assert(capture_has_wanted(&c, &t, NULL));
     t.pids[0] = 4;
     ck_assert(!capture_has_wanted(&c, &t, NULL));
+    ck_assert_int_eq(match_new(&(const char *){ "Pay" }, 1, "jvm", &pay, NULL), 0);
+    ck_assert_int_eq(match_new(&(const char *){ "Shop" }, 1, "jvm", &shop, NULL), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(one); i++) {
+        ck_assert(capture_has_wanted(&c, &one[i], shop));
+        ck_assert(!capture_has_wanted(&c, &one[i], pay));
+    }
 }
 END_TEST
 
