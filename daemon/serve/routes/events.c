@@ -142,6 +142,17 @@ static void watch_top(struct request *req)
     stream_pace(req, WATCH_EVERY_NS, (clock_monotonic_ns() - begun_ns) * WATCH_COST_FACTOR);
 }
 
+/* Sends the last event of the capture with the facts @value, which it takes. */
+static void watch_end(struct request *req, json_t *value)
+{
+    const char *failure = json_string_value(json_object_get(value, "failure"));
+
+    if (failure)
+        json_object_set_new(value, "detail", json_string(failure));
+    event_json(req, failure ? "failed" : "done", value);
+    stream_end(req);
+}
+
 static void watch_step(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
@@ -155,11 +166,12 @@ static void watch_step(struct request *req)
         stream_end(req);
         return;
     }
-    event_json(req, running ? "progress" : "done", value);
-    if (running)
+    if (running) {
+        event_json(req, "progress", value);
         watch_top(req);
-    else
-        stream_end(req);
+    } else {
+        watch_end(req, value);
+    }
 }
 
 bool handle_capture_stream(struct request *req)

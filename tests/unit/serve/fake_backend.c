@@ -55,6 +55,9 @@ static void *capture_run(void *arg)
         error_set(&err, -EIO, "the broker was lost while sampling");
         error_remedy(&err, "ask again");
         c->waiter.done(c->waiter.cookie, -EIO, NULL, &err);
+    } else if (c->pid == FAKE_PID_LATE_CONFLICT) {
+        error_set(&err, -EPERM, "the agent could not be loaded");
+        c->waiter.done(c->waiter.cookie, BACKEND_CONFLICT, NULL, &err);
     } else if (c->pid == FAKE_PID_LATE_FAIL) {
         error_set(&err, -EINPROGRESS, "the kernel takes long");
         c->waiter.done(c->waiter.cookie, BACKEND_UNAVAILABLE, NULL, &err);
@@ -319,8 +322,10 @@ static int fake_events(struct fake *f, const struct document_query *q, json_t **
 
 static int fake_events_check(void *ctx, const char *names, struct error *err)
 {
-    (void)ctx;
-    if (strcmp(names, "cpu") == 0 || strcmp(names, "page-faults") == 0)
+    const struct fake *f = ctx;
+
+    if (strcmp(names, "cpu") == 0 || strcmp(names, "page-faults") == 0 ||
+        (f->locks && strcmp(names, "lock") == 0))
         return 0;
     return error_set(err, BACKEND_UNAVAILABLE, "event=%s cannot be sampled here", names);
 }

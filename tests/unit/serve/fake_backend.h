@@ -11,15 +11,17 @@
 
 enum fake_pid {
     FAKE_PID_GOOD = 1000,
-    FAKE_PID_HUGE = 1001,     /* a profile of many frames */
-    FAKE_PID_WARNINGS = 1002, /* a profile with more warnings than headers can carry */
-    FAKE_PID_LONG = 1003,     /* like FAKE_PID_HUGE, with long names */
-    FAKE_PID_FAILS = 5,       /* the capture starts, then fails with EIO */
-    FAKE_PID_STUCK = 6,       /* the capture does not end before fake_release() */
-    FAKE_PID_SLOW_START = 7,  /* capture_start() itself does not return before fake_release() */
-    FAKE_PID_SLOW_FAIL = 8,   /* does so, too, and then fails */
-    FAKE_PID_LATE = 9,        /* the capture begins to sample after fake_release() */
-    FAKE_PID_LATE_FAIL = 10,  /* the capture fails after fake_release(), before it samples */
+    FAKE_PID_HUGE = 1001,        /* a profile of many frames */
+    FAKE_PID_WARNINGS = 1002,    /* a profile with more warnings than headers can carry */
+    FAKE_PID_LONG = 1003,        /* like FAKE_PID_HUGE, with long names */
+    FAKE_PID_TWO = 1004,         /* a profile of the events cpu and lock */
+    FAKE_PID_FAILS = 5,          /* the capture starts, then fails with EIO */
+    FAKE_PID_STUCK = 6,          /* the capture does not end before fake_release() */
+    FAKE_PID_SLOW_START = 7,     /* capture_start() itself does not return before fake_release() */
+    FAKE_PID_SLOW_FAIL = 8,      /* does so, too, and then fails */
+    FAKE_PID_LATE = 9,           /* the capture begins to sample after fake_release() */
+    FAKE_PID_LATE_FAIL = 10,     /* the capture fails after fake_release(), before it samples */
+    FAKE_PID_LATE_CONFLICT = 11, /* the capture starts, then fails with BACKEND_CONFLICT */
     FAKE_PID_NONE = 404,
     FAKE_PID_CONFLICT = 409,
     FAKE_PID_TOO_MANY = 429,
@@ -55,6 +57,7 @@ struct fake {
     unsigned stalls;      /* guarded by lock: so many calls of capture_stop() fail */
     int past_fails;       /* error of past() */
     bool takes_memory;    /* past() and snapshots ask for too much, and go on without it */
+    bool locks;           /* event=lock can be sampled */
     bool seen;            /* true: the last call named its viewer */
     struct viewer viewer; /* the viewer of the last call */
 };

@@ -35,8 +35,9 @@ static uint32_t frame_of(struct frame_table *t, const char *class_name, const ch
 struct profile *fake_profile(int32_t pid)
 {
     struct profile meta = {
-        .events = { { .name = "cpu", .unit = "nanoseconds", .period = 10101010 } },
-        .event_count = 1,
+        .events = { { .name = "cpu", .unit = "nanoseconds", .period = 10101010 },
+                    { .name = "lock", .unit = "nanoseconds", .period = 10101010 } },
+        .event_count = pid == FAKE_PID_TWO ? 2 : 1,
         .lost = 3
     };
     struct profile_process process = { .host_pid = pid };
@@ -62,13 +63,15 @@ struct profile *fake_profile(int32_t pid)
                                       : "",
                  pid == FAKE_PID_LONG ? 400 : 0, "");
         stack[1] = frame_of(t, "com.example.Fake", name, FRAME_C2);
-        stack[0] = frame_of(t, NULL, "leaf", FRAME_NATIVE);
+        stack[0] =
+            frame_of(t, NULL, pid == FAKE_PID_TWO && i % 2 ? "parked" : "leaf", FRAME_NATIVE);
         must(record_sample(
             r,
             &(struct profile_sample){
                 .time_ns = (uint64_t)i,
                 .thread = index,
                 .count = 1,
+                .event = pid == FAKE_PID_TWO && i % 2,
                 .mode = i % 2 ? SAMPLE_MODE_KERNEL : SAMPLE_MODE_USER,
                 .flags = i == 0 ? PROFILE_SAMPLE_UNKNOWN | PROFILE_SAMPLE_TRUNCATED : 0 },
             stack, 3));

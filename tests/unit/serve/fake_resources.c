@@ -75,15 +75,19 @@ static int fake_capture_facts(void *ctx, const struct viewer *v, const char *id,
                               bool *ret_running, struct error *err)
 {
     struct fake *f = ctx;
-    bool over = fake_get(f, &f->stopped) > 0;
+    bool failed = strcmp(id, FAKE_ID_FAILED) == 0, over = failed || fake_get(f, &f->stopped) > 0;
 
     fake_see(f, v);
     if (strcmp(id, FAKE_ID_NONE) == 0 || fake_get(f, &f->deleted))
         return error_set(err, BACKEND_NOT_FOUND, "there is no capture '%s'", id);
     if (ret_running)
         *ret_running = !over;
-    *ret = json_pack("{s:s, s:s, s:f}", "id", id, "state", over ? "done" : "running", "progress",
-                     over ? 1.0 : 0.5);
+    *ret =
+        json_pack("{s:s, s:s, s:f, s:s?}", "id", id, "state",
+                  failed ? "failed"
+                  : over ? "done"
+                         : "running",
+                  "progress", over ? 1.0 : 0.5, "failure", failed ? "the broker was lost" : NULL);
     return 0;
 }
 
@@ -136,6 +140,7 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
                      const char *event, enum past_from from, struct profile **ret,
                      struct error *err)
 {
+    int32_t one = t->pid_count ? t->pids[0] : 0;
     struct fake *f = ctx;
 
     fake_see(f, t->viewer);
@@ -149,8 +154,7 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
         return f->past_fails;
     if (range->to_ns < UINT64_C(1000000000) * NSEC_PER_SEC)
         return error_parameter(err, "from", BACKEND_NOT_FOUND, "older than all data");
-    *ret =
-        fake_profile(t->pid_count && t->pids[0] == FAKE_PID_LONG ? FAKE_PID_LONG : FAKE_PID_GOOD);
+    *ret = fake_profile(one == FAKE_PID_LONG || one == FAKE_PID_TWO ? one : FAKE_PID_GOOD);
     if (strcmp(event, "lock") == 0)
         span_copy(span_of(event), (*ret)->events[0].name, sizeof((*ret)->events[0].name));
     return 0;

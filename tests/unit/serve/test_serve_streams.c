@@ -117,6 +117,21 @@ START_TEST(a_stream_follows_a_capture_to_its_end)
 }
 END_TEST
 
+START_TEST(a_stream_of_a_failed_capture_says_so)
+{
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_buf_ struct buf b = BUF_NULL;
+
+    buf_init(&b, (size_t)1 << 20);
+    ask_on(fd, "GET", "/api/v1/captures/" FAKE_ID_FAILED "/stream", NULL);
+    ck_assert(client_read_until(fd, &b, "\r\n0\r\n\r\n", 5000));
+    ck_assert_ptr_nonnull(strstr(b.p, "event: failed\n"));
+    ck_assert_ptr_nonnull(strstr(b.p, "\"detail\":\"the broker was lost\""));
+    ck_assert_ptr_null(strstr(b.p, "event: done\n"));
+    await_no_captures(3000);
+}
+END_TEST
+
 /* Requests for live views that end with an error: by their format, by their profile. */
 static const struct {
     const char *headers;
@@ -243,6 +258,7 @@ int main(void)
     tcase_add_loop_test(served, a_stream_begins_with_its_capture, 0, ARRAY_SIZE(LATE_STREAMS));
     tcase_add_loop_test(served, a_stream_whose_capture_never_samples_is_none, 0, 2);
     tcase_add_test(served, a_stream_follows_a_capture_to_its_end);
+    tcase_add_test(served, a_stream_of_a_failed_capture_says_so);
     tcase_add_loop_test(served, a_view_that_ends_by_itself_ends_its_capture, 0, ARRAY_SIZE(ENDS));
     tcase_add_test(served, streams_hold_up_nobody);
     tcase_add_loop_test(own, steps_that_cost_much_are_further_apart, 0, 4);
