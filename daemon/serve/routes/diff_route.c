@@ -120,7 +120,7 @@ bool handle_diff(struct request *req)
     struct error err = ERROR_NULL;
     int r;
 
-    if (!(p->given & PARAM_BIT(PARAM_DIFF_FORMAT)) && req->wants.text)
+    if (!(p->given & PARAM_BIT(PARAM_DIFF_FORMAT)) && req->wants.text && !req->wants.html)
         req->params.diff.format = DIFF_TEXT;
     r = side_profile(req, "a", p->diff.a, &a, &err) ?:
         side_profile(req, "b", p->diff.b, &b, &err) ?:
