@@ -34,8 +34,7 @@ static int top_write(struct request *req, struct profile *profile, bool live, st
     int r;
 
     view_opts.waits = true;
-    r = view_new(profile, &view_opts, &view, err);
-
+    r = shown_event(p, profile, &view_opts.event, err) ?: view_new(profile, &view_opts, &view, err);
     if (r < 0)
         return r;
     if (!req->wants.events)
