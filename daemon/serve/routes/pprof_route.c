@@ -64,13 +64,6 @@ bool handle_pprof_profile(struct request *req)
     return sample(req, /* counts_objects= */ false);
 }
 
-void finish_pprof(struct request *req)
-{
-    finish_profile(req);
-    if (req->answer.status == 200)
-        req->answer.content_type = PPROF_TYPE;
-}
-
 /* ---- other events, and empty profiles ---- */
 
 struct pprof_kind {
@@ -108,13 +101,14 @@ static const struct pprof_kind KINDS[] = {
     { "/debug/pprof/goroutine", NULL, NULL, false, { { "goroutine", "count" } } },
 };
 
+/* Returns the kind of the request's route; NULL: it is the profile of CPU time. */
 static const struct pprof_kind *kind_of(const struct request *req)
 {
-    size_t i = 0;
-
-    while (i + 1 < ARRAY_SIZE(KINDS) && strcmp(KINDS[i].path, req->route->path) != 0)
-        i++;
-    return &KINDS[i];
+    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
+        if (strcmp(KINDS[i].path, req->route->path) == 0)
+            return &KINDS[i];
+    }
+    return NULL;
 }
 
 /* Field numbers of pprof's Profile message. */
@@ -198,13 +192,30 @@ static bool answer_without(struct request *req, const char *why)
     return true;
 }
 
+/* Replaces the answer 409 (the event is not possible in this JVM) by an empty profile. */
+static void answer_impossible(struct request *req)
+{
+    json_t *problem = json_loadb(req->answer.body.p, req->answer.body.n, 0, NULL);
+
+    answer_without(req, json_string_value(json_object_get(problem, "detail")));
+    json_decref(problem);
+}
+
+void finish_pprof(struct request *req)
+{
+    finish_profile(req);
+    if (req->answer.status == 200)
+        req->answer.content_type = PPROF_TYPE;
+    else if (req->answer.status == 409 && kind_of(req))
+        answer_impossible(req);
+}
+
 bool handle_pprof_event(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
     const struct pprof_kind *k = kind_of(req);
     struct error err = ERROR_NULL;
     struct params *p = &req->params;
-    json_t *problem;
     int r;
 
     r = be->target_check(be->ctx, &p->capture.target, &err);
@@ -228,10 +239,7 @@ bool handle_pprof_event(struct request *req)
         return true;
     if (!sample(req, k->counts_objects))
         return false;
-    if (req->answer.status != 409) /* 409: not possible in this JVM */
-        return true;
-    problem = json_loadb(req->answer.body.p, req->answer.body.n, 0, NULL);
-    answer_without(req, json_string_value(json_object_get(problem, "detail")));
-    json_decref(problem);
+    if (req->answer.status == 409)
+        answer_impossible(req);
     return true;
 }

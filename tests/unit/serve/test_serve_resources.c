@@ -268,10 +268,43 @@ START_TEST(the_past_is_read_as_asked)
 }
 END_TEST
 
+START_TEST(top_of_the_past_shows_the_first_event)
+{
+    _cleanup_reply_ struct reply lock, cpu;
+
+    ask("GET", "/top?pid=1004&from=-60s&event=lock,cpu", NULL, &lock);
+    ck_assert_uint_eq(lock.status, 200);
+    ck_assert_msg(strstr(lock.body.p, "parked") && !strstr(lock.body.p, "leaf"), "%s", lock.body.p);
+    ask("GET", "/top?pid=1004&from=-60s&event=cpu,lock", NULL, &cpu);
+    ck_assert_msg(!strstr(cpu.body.p, "parked") && strstr(cpu.body.p, "leaf"), "%s", cpu.body.p);
+}
+END_TEST
+
+/* A JVM may turn out only later to be one without the event. Only CPU time is never missing. */
+START_TEST(pprof_of_an_impossible_event_is_empty)
+{
+    _cleanup_reply_ struct reply now, later, cpu;
+
+    fake.locks = true;
+    ask("GET", "/debug/pprof/block?pid=409&seconds=0.1", NULL, &now);
+    ck_assert_uint_eq(now.status, 409); /* its target is refused */
+    ask("GET", "/debug/pprof/block?pid=11&seconds=0.1", NULL, &later);
+    ck_assert_uint_eq(later.status, 200);
+    ck_assert_str_eq(header(&later, "Content-Type"), "application/octet-stream");
+    ck_assert_str_eq(header(&later, "X-Flamed-Warning"), "the agent could not be loaded");
+    ck_assert_uint_gt(later.body.n, 0);
+    ask("GET", "/debug/pprof/profile?pid=11&seconds=0.1", NULL, &cpu);
+    assert_problem(&cpu, 409, NULL, "the agent could not be loaded");
+}
+END_TEST
+
 START_TEST(a_diff_is_text_for_a_terminal)
 {
-    _cleanup_reply_ struct reply text, page;
+    _cleanup_reply_ struct reply text, page, browser;
 
+    ask("GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID, "Accept: text/html, text/plain;q=0.5\r\n",
+        &browser);
+    ck_assert_str_eq(header(&browser, "Content-Type"), "text/html; charset=utf-8");
     ask("GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID, "Accept: text/plain\r\n", &text);
     ck_assert_str_eq(header(&text, "Content-Type"), "text/plain; charset=utf-8");
     ck_assert_ptr_nonnull(strstr(text.body.p, "A SELF %"));
@@ -306,6 +339,8 @@ int main(void)
     tcase_add_test(served, a_body_has_a_limit);
     tcase_add_test(served, the_past_is_read_as_asked);
     tcase_add_test(served, a_time_without_samples_has_the_name_that_was_given);
+    tcase_add_test(served, top_of_the_past_shows_the_first_event);
+    tcase_add_test(served, pprof_of_an_impossible_event_is_empty);
     tcase_add_test(served, a_diff_is_text_for_a_terminal);
     suite_add_tcase(s, served);
     return run_suite(s);
