@@ -78,5 +78,5 @@ uint64_t sampler_counted(int map_fd, uint32_t counter)
 void sampler_forget(struct unwind_known *known)
 {
     for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)
-        __atomic_store_n(&known[i].key, 0, __ATOMIC_RELAXED);
+        known[i] = (struct unwind_known){ 0 };
 }

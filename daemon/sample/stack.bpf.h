@@ -13,7 +13,7 @@
 #include "unwind/context.h"
 
 #define WALK_CALLS_MAX                                                                             \
-    (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* limit of calls of walk_some() in one walk */
+    (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* limit of calls of walk_fast() in one walk */
 #define WALK_CALLS_RUN 64                     /* steps in one walk_run() */
 
 /* Limit of words in a user stack, SAMPLE_USER_MIN to SAMPLE_USER_MAX. */
@@ -190,18 +190,18 @@ static __always_inline void put_word(__u64 *words, __u64 i, __u64 word)
 
 #include "unwind/step.h"
 
-/* Walks some frames in @s. Returns an enum unwind_outcome. Not static: the kernel's verifier then
- * checks it once and on its own. */
-__attribute__((noinline)) int walk_some(struct stack_scratch *s, struct unwind_process *p)
+/* Makes one run of the hot path in @s. Returns an enum unwind_outcome. Not static: the kernel's
+ * verifier then checks it once and on its own. Apart from walk_step(), so that the stack of a chain
+ * of calls holds only one of them. */
+__attribute__((noinline)) int walk_fast(struct stack_scratch *s, struct unwind_process *p)
 {
-    int outcome;
+    return s && p ? unwind_fast_steps(&s->walk, p, user_words(s)) : UNWIND_STOP;
+}
 
-    if (!s || !p)
-        return UNWIND_STOP;
-    outcome = unwind_fast_steps(&s->walk, p, user_words(s));
-    if (outcome == UNWIND_SLOWLY)
-        outcome = unwind_step(&s->walk, p, user_words(s));
-    return outcome;
+/* Walks one frame in @s. Returns an enum unwind_outcome. */
+__attribute__((noinline)) int walk_step(struct stack_scratch *s, struct unwind_process *p)
+{
+    return s && p ? unwind_step(&s->walk, p, user_words(s)) : UNWIND_STOP;
 }
 
 /* Walks more frames. The verifier follows each turn of a loop, so two short nested loops are far
@@ -212,8 +212,11 @@ __attribute__((noinline)) int walk_run(struct stack_scratch *s, struct unwind_pr
     __u32 i;
 
     UNWIND_LOOP
-    for (i = 0; i < WALK_CALLS_RUN && outcome == UNWIND_GO_ON; i++)
-        outcome = walk_some(s, p);
+    for (i = 0; i < WALK_CALLS_RUN && outcome == UNWIND_GO_ON; i++) {
+        outcome = walk_fast(s, p);
+        if (outcome == UNWIND_SLOWLY)
+            outcome = walk_step(s, p);
+    }
     return outcome;
 }
 

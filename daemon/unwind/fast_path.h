@@ -38,23 +38,26 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
                                                   const struct unwind_place *at,
                                                   struct unwind_place *ret)
 {
-    uint64_t cfa = (uint64_t)(int64_t)k->cfa;
+    int32_t size = (int32_t)unwind_known_cfa(k);
+    uint64_t cfa = (uint64_t)unwind_known_cfa(k);
+    uint8_t base = unwind_known_base(k);
+    int16_t rule_fp = unwind_known_fp(k);
     unwind_distance fp;
 
-    if (unwind_ra_in_link(k->fp) && k->base != UNWIND_BASE_ROOT)
+    if (unwind_ra_in_link(rule_fp) && base != UNWIND_BASE_ROOT)
         return UNWIND_FAST_UNKNOWN;
-    if (k->base == UNWIND_BASE_SP)
+    if (base == UNWIND_BASE_SP)
         cfa += at->sp;
-    else if (k->base == UNWIND_BASE_FP)
+    else if (base == UNWIND_BASE_FP)
         cfa += at->fp;
     else
-        return k->base == UNWIND_BASE_ROOT ? UNWIND_FAST_ROOT : UNWIND_FAST_UNKNOWN;
+        return base == UNWIND_BASE_ROOT ? UNWIND_FAST_ROOT : UNWIND_FAST_UNKNOWN;
     if (cfa & 7 || cfa - at->sp - 1 >= UNWIND_STEP_BYTES_MAX) /* also if cfa <= sp */
         return UNWIND_FAST_UNKNOWN;
     ret->sp = cfa;
     ret->fp = at->fp;
-    fp = unwind_fp_place(k->fp, k->cfa);
-    if (unwind_in_window(w, cfa + (uint64_t)(int64_t)unwind_ra_place(k->fp, k->cfa), &ret->pc) &&
+    fp = unwind_fp_place(rule_fp, size);
+    if (unwind_in_window(w, cfa + (uint64_t)(int64_t)unwind_ra_place(rule_fp, size), &ret->pc) &&
         (!fp || unwind_in_window(w, cfa + (uint64_t)(int64_t)fp, &ret->fp))) {
         ret->pc = unwind_unsigned(ret->pc);
         return UNWIND_FAST_ON;
@@ -98,27 +101,30 @@ UNWIND_INLINE enum unwind_fast unwind_fast_step(struct unwind_walk *w,
                                                 uint32_t *words)
 {
     uint64_t key = at->pc | more, word, bcp;
-    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
     uint32_t i = *words, n = 1;
     struct unwind_place caller;
+    struct unwind_known k;
     enum unwind_fast r;
+    uint8_t kind;
 
-    if (at->pc & ~UNWIND_PC_MASK || i + 2 > w->max_words || *(volatile uint64_t *)&k->key != key)
+    if (at->pc & ~UNWIND_PC_MASK || i + 2 > w->max_words ||
+        !unwind_known_get(unwind_known_at(w, unwind_key_index(key)), key, &k))
         return UNWIND_FAST_UNKNOWN;
-    if (k->blob && k->tick != w->tick)
+    if (k.blob && unwind_known_tick(&k) != w->tick)
         return UNWIND_FAST_STALE;
-    if (k->kind != UNWIND_COMPILED && w->guessed == 2 && !unwind_in_code_cache(p, at->pc))
+    kind = unwind_known_kind(&k);
+    if (kind != UNWIND_COMPILED && w->guessed == 2 && !unwind_in_code_cache(p, at->pc))
         return UNWIND_FAST_UNKNOWN;
-    word = at->pc | (uint64_t)(k->compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
-           (uint64_t)k->kind << UNWIND_KIND_SHIFT;
-    if (k->base == UNWIND_BASE_INTERPRETER) {
+    word = at->pc | (uint64_t)(unwind_known_id(&k) & UNWIND_ID_MASK) << UNWIND_PC_BITS |
+           (uint64_t)kind << UNWIND_KIND_SHIFT;
+    if (unwind_known_base(&k) == UNWIND_BASE_INTERPRETER) {
         r = unwind_fast_interpreted(w, p, at, &caller, &word, &bcp);
         if (r != UNWIND_FAST_ON)
             return r;
         UNWIND_OUT(out, i + 1, bcp);
         n = 2;
     } else {
-        r = unwind_fast_caller(w, k, at, &caller);
+        r = unwind_fast_caller(w, &k, at, &caller);
         if (r == UNWIND_FAST_ROOT) {
             UNWIND_OUT(out, i, word);
             *words = i + 1;
@@ -130,7 +136,7 @@ UNWIND_INLINE enum unwind_fast unwind_fast_step(struct unwind_walk *w,
     }
     UNWIND_OUT(out, i, word);
     w->back = *at;
-    w->guessed = k->kind == UNWIND_COMPILED ? 2 : 1;
+    w->guessed = kind == UNWIND_COMPILED ? 2 : 1;
     *at = caller;
     *words = i + n;
     return r;
@@ -175,15 +181,19 @@ UNWIND_INLINE enum unwind_fast unwind_run(struct unwind_walk *w, const struct un
 UNWIND_INLINE void unwind_recur(struct unwind_walk *w, UNWIND_OUT_TYPE out)
 {
     uint64_t key = unwind_key(w), pc = w->at.pc, i, word, next, fp, last = w->at.fp;
-    struct unwind_known *k = unwind_known_at(w, unwind_key_index(key));
-    uint64_t size = (uint64_t)(int64_t)k->cfa, below = (uint64_t) - (int64_t)k->fp;
     uint32_t words = w->words, n;
+    struct unwind_known k;
+    uint64_t size, below;
 
-    if (*(volatile uint64_t *)&k->key != key || k->kind != UNWIND_COMPILED ||
-        k->base != UNWIND_BASE_SP || k->tick != w->tick || pc & ~UNWIND_PC_MASK || w->at.sp & 7 ||
-        size & 7 || size < 16 || size > UNWIND_WINDOW_BYTES || below & 7 || !below || below > size)
+    if (!unwind_known_get(unwind_known_at(w, unwind_key_index(key)), key, &k))
         return;
-    word = pc | (uint64_t)(k->compile_id & UNWIND_ID_MASK) << UNWIND_PC_BITS |
+    size = (uint64_t)unwind_known_cfa(&k);
+    below = (uint64_t) - (int64_t)unwind_known_fp(&k);
+    if (unwind_known_kind(&k) != UNWIND_COMPILED || unwind_known_base(&k) != UNWIND_BASE_SP ||
+        unwind_known_tick(&k) != w->tick || pc & ~UNWIND_PC_MASK || w->at.sp & 7 || size & 7 ||
+        size < 16 || size > UNWIND_WINDOW_BYTES || below & 7 || !below || below > size)
+        return;
+    word = pc | (uint64_t)(unwind_known_id(&k) & UNWIND_ID_MASK) << UNWIND_PC_BITS |
            (uint64_t)UNWIND_COMPILED << UNWIND_KIND_SHIFT;
     i = w->at.sp - 8 - w->window_low; /* where the return address @pc was found */
     if (i >= w->window_bytes)
@@ -224,8 +234,8 @@ UNWIND_INLINE void unwind_recur(struct unwind_walk *w, UNWIND_OUT_TYPE out)
 UNWIND_INLINE int unwind_fast_steps(struct unwind_walk *w, struct unwind_process *p,
                                     UNWIND_OUT_TYPE out)
 {
-    struct unwind_known *k;
-    uint64_t low;
+    struct unwind_known k;
+    uint64_t low, key;
 
     if (w->frozen.high)
         return UNWIND_SLOWLY;
@@ -245,10 +255,11 @@ UNWIND_INLINE int unwind_fast_steps(struct unwind_walk *w, struct unwind_process
         unwind_move_window(w, w->next.sp - 16);
         return w->window_bytes && w->window_low != low ? UNWIND_GO_ON : UNWIND_SLOWLY;
     case UNWIND_FAST_STALE:
-        k = unwind_known_at(w, unwind_key_index(unwind_key(w)));
-        if (unwind_alive(w, p, k->blob, k->compile_id) <= 0)
+        key = unwind_key(w);
+        if (!unwind_known_get(unwind_known_at(w, unwind_key_index(key)), key, &k) ||
+            unwind_alive(w, p, k.blob, unwind_known_id(&k)) <= 0)
             return UNWIND_SLOWLY;
-        k->tick = w->tick;
+        unwind_keep(w, key, &k);
         return UNWIND_GO_ON;
     default:
         return UNWIND_SLOWLY;

@@ -61,15 +61,13 @@ struct unwind_rule {
     uint32_t keep;       /* 1: the rule cache may keep it for this pc */
 };
 
-/* A remembered rule. All kinds of code share one form, so that the hot loop needs no cases. */
+/* A remembered rule. All kinds of code share one form, so that the hot loop needs no cases.
+ * Functions of rule_cache.h read and write it. */
 struct unwind_known {
-    uint64_t key; /* pc, slot of the process, bit 63: exact pc; 0: empty. Written last. */
+    uint64_t sum; /* of the key and the other words */
     uint64_t blob;
-    uint32_t compile_id;
-    uint32_t tick; /* when the nmethod was last seen alive */
-    int32_t cfa;
-    int16_t fp;
-    uint8_t base, kind;
+    uint64_t seen; /* from bit 0: tick when the nmethod was last seen alive; 32: its compile id */
+    uint64_t step; /* from bit 0: base; 8: kind; 16: fp; 32: cfa */
 };
 UNWIND_ASSERT(sizeof(struct unwind_known) == 32);
 

@@ -66,16 +66,6 @@ UNWIND_INLINE uint64_t unwind_unsigned(uint64_t ra)
     return ra & ~(0x7fULL << 48);
 }
 
-/* Stores @v at @at after all earlier stores (release). */
-UNWIND_INLINE void unwind_publish(uint64_t *at, uint64_t v)
-{
-#ifdef __bpf__
-    __sync_lock_test_and_set(at, v);
-#else
-    __atomic_store_n(at, v, __ATOMIC_RELEASE);
-#endif
-}
-
 /* ---- instructions ---- */
 
 #define UNWIND_RET 0xd65f03c0u       /* ret */

@@ -58,13 +58,6 @@ UNWIND_INLINE bool unwind_is_sigreturn(struct unwind_walk *w, uint64_t pc)
     return false;
 }
 
-/* Stores @v at @at after all earlier stores. The processor keeps the order of stores. */
-UNWIND_INLINE void unwind_publish(uint64_t *at, uint64_t v)
-{
-    __asm__ volatile("" ::: "memory");
-    *(volatile uint64_t *)at = v;
-}
-
 /* ---- instructions ---- */
 
 #define UNWIND_BYTE(v, i) ((uint32_t)((v) >> (8 * (i))) & 0xff)

@@ -45,6 +45,63 @@ START_TEST(notices_code_that_was_replaced)
 }
 END_TEST
 
+/* The entries of all frames of a walk of put_two_compiled(). */
+static struct unwind_known *entries[4], whole[ARRAY_SIZE(entries)];
+
+static void find_entries(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++) {
+        if (host.known[i].sum) {
+            ck_assert_uint_lt(n, ARRAY_SIZE(entries));
+            entries[n] = &host.known[i];
+            whole[n++] = host.known[i];
+        }
+    }
+    ck_assert_uint_eq(n, ARRAY_SIZE(entries));
+}
+
+/* Sets the entries, but puts words of entry @from into entry @to: those whose bit of @words is 1.
+ */
+static void tear(size_t to, size_t from, unsigned words)
+{
+    uint64_t mixed[4], other[4];
+
+    for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+        *entries[i] = whole[i];
+    memcpy(mixed, &whole[to], sizeof(mixed));
+    memcpy(other, &whole[from], sizeof(other));
+    for (size_t i = 0; i < 4; i++)
+        mixed[i] = words & 1U << i ? other[i] : mixed[i];
+    memcpy(entries[to], mixed, sizeof(mixed));
+}
+
+/* Two processors that use one entry at once can leave words of two rules in it. */
+START_TEST(ignores_entries_with_words_of_two_rules)
+{
+    host.one_by_one = _i;
+    put_two_compiled();
+    walk(1);
+    find_entries();
+    for (unsigned i = 0; i < ARRAY_SIZE(entries) * ARRAY_SIZE(entries) * 16; i++) {
+        size_t to = i / 16 % ARRAY_SIZE(entries), from = i / 16 / ARRAY_SIZE(entries);
+
+        for (uint32_t tick = 1; tick < 3; tick++) {
+            tear(to, from, i % 16);
+            walk(tick);
+            expect_two_compiled();
+        }
+        tear(to, from, i % 16);
+        code[0x3000 + 8] = 0; /* the code of the first frame is gone */
+        walk(2);
+        ck_assert_uint_ne(w.end, UNWIND_END_ROOT);
+        code[0x3000 + 8] = 1;
+    }
+    host.one_by_one = false;
+}
+END_TEST
+
 START_TEST(steps_back_when_a_remembered_rule_misleads)
 {
     put_two_compiled();
@@ -328,6 +385,7 @@ int main(void)
 
     tcase_add_test(tc, walks_compiled_frames);
     tcase_add_test(tc, notices_code_that_was_replaced);
+    tcase_add_loop_test(tc, ignores_entries_with_words_of_two_rules, 0, 2);
     tcase_add_loop_test(tc, steps_back_when_a_remembered_rule_misleads, 0, 2);
     tcase_add_loop_test(tc, reads_prologues_and_epilogues, 0, (int)ARRAY_SIZE(SHAPES));
     tcase_add_loop_test(tc, follows_a_deoptimized_caller, 0, 2);
