@@ -309,7 +309,8 @@ int request_sample_lates(struct server *s, const struct set_fields *q, struct re
 /*
  * look. Safe: an iterator over threads. Its program writes how long threads of processes have run,
  * and for waiting threads the kernel's stack and the registers, as samples have them. Only a read
- * makes the pass, in the time of flamed's own thread. look_process selects the processes.
+ * makes the pass, in the time of flamed's own thread. look_process selects the processes. Each open
+ * iterator takes memory of the kernel, so their number is bounded (SAMPLER_LOOKS_MAX).
  */
 int request_look(struct server *s, const struct look_fields *q, struct reply *rep)
 {
@@ -318,7 +319,7 @@ int request_look(struct server *s, const struct look_fields *q, struct reply *re
     if (r == 0)
         r = request_program(s, PROGRAM_LOOKS, &rep->err)
                 ?: sampler_looks_open(sampler_loaded(s->sampling.sampler, PROGRAM_LOOKS), &q->pass,
-                                      &fd);
+                                      &fd, &rep->err);
     return r < 0 ? r : reply_fd(rep, fd);
 }
 
