@@ -34,8 +34,9 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const struct event
 int sample_sets_begun(struct sample_sets *r, struct broker *b, uint32_t set, struct error *err);
 /* Speeds up the event's slowest set to @period for all its users, after sample_sets_take() found no
  * set. @but: bits of sets that must stay. The users must thin their samples from then on. Return: 0
- * and the set's number before and after; -EBUSY; -errno with @err: the set has its old period, or
- * it has ended, and its number after is NO_SET: its users must take a set again. */
+ * and the set's number before and after; -EBUSY; -errno with @err. After -errno the set has its old
+ * period, or has ended. If it has ended, its number after is NO_SET: its users must take a set
+ * again. */
 int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but,
                          const struct event_ref *event, uint64_t period, uint32_t *ret_before,
                          uint32_t *ret_after, struct error *err);
