@@ -424,7 +424,7 @@ START_TEST(a_moment_of_several_events)
                      0);
     ck_assert_int_eq(flight_moment(flight,
                                    &(struct profile_moment){ .start_ns = at_ns - NSEC_PER_MSEC,
-                                                             .end_ns = at_ns,
+                                                             .end_ns = at_ns + NSEC_PER_MSEC,
                                                              .kind = MOMENT_IS_GC },
                                    &process),
                      0);
