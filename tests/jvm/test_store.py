@@ -42,7 +42,7 @@ def ask(daemon: Daemon, method: str, path: str, **arguments) -> Answer | None:
 
 
 def held_programs() -> set[int]:
-    """Returns ids of the BPF programs that processes hold, including those of other tests' flamed."""
+    """Returns ids of the BPF programs that processes of this pid namespace hold."""
     found = set()
     for link in glob.glob("/proc/[0-9]*/fd/*"):
         try:
@@ -53,21 +53,9 @@ def held_programs() -> set[int]:
     return found
 
 
-def listed_programs() -> list[dict]:
-    return json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
-
-
-def held_by_nobody(before: set[int]) -> list[str]:
-    """Returns BPF programs made since BEFORE (ids) that no living process holds. Looks for holders between two lists of the programs: the
-    flamed of another test may end in between, and its programs with it."""
-    first = bpf_programs()
-    held = held_programs()
-    return [f"{p['id']} {p.get('name')}" for p in listed_programs()
-            if p["id"] in first and p["id"] not in before and p["type"] == "perf_event" and p["id"] not in held]
-
-
 def bpf_programs() -> set[int]:
-    return {p["id"] for p in listed_programs()}
+    programs = subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout
+    return {p["id"] for p in json.loads(programs)}
 
 
 def metrics(daemon: Daemon) -> dict[str, float]:
@@ -136,7 +124,7 @@ class Store(WithSpinningJvm):
     def test_killed_at_any_moment(self):
         """Kills flamed, the broker, or both: each capture answered as done is stored completely, and none is stored in part."""
         chance = random.Random(os.environ.get("FLAMED_SEED", "3"))
-        before, known, kills, log = bpf_programs(), {}, 0, []
+        loaded, known, kills, log = set(), {}, 0, []
         with Daemon() as daemon, concurrent.futures.ThreadPoolExecutor(4) as pool:
             taken, pending, events = 0, set(), daemon.perf_events()
             while taken < CAPTURES or pending:
@@ -147,6 +135,7 @@ class Store(WithSpinningJvm):
                     if chance.random() < 0.9: # otherwise in the middle of the next start
                         daemon.wait_ready(30)
                         time.sleep(chance.uniform(0, 2))
+                    loaded |= held_programs()
                     victims = self.kill_some(daemon, chance)
                     kills += bool(victims)
                     log.append(victims)
@@ -183,7 +172,9 @@ class Store(WithSpinningJvm):
                 self.assertEqual(db.execute("SELECT count(*) FROM captures WHERE state = 1 AND body IS NULL").fetchone(), (0,))
                 self.assertEqual(db.execute("SELECT count(*) FROM processes WHERE capture NOT IN (SELECT n FROM captures)").fetchone(), (0,))
             proc.wait_until(lambda: daemon.perf_events() == events, 10, "as many perf events are open as at the start")
-        proc.wait_until(lambda: not held_by_nobody(before), 10, "no BPF program is left")
+            loaded |= held_programs()
+        self.assertTrue(loaded)
+        proc.wait_until(lambda: not (loaded & bpf_programs()) - held_programs(), 10, "no BPF program is left")
 
     def kill_some(self, daemon: Daemon, chance: random.Random) -> list[str]:
         names = chance.choice([["flamed"], ["flamed-broker"], ["flamed", "flamed-broker"]])
