@@ -7,6 +7,7 @@
 #include "agent/stream.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "broker/opener_looks.h"
 #include "broker/target/agent_files.h"
 #include "broker/target/attach_headroom.h"
@@ -257,6 +258,13 @@ static int make_out(struct server *s, const struct attach_fields *q, const struc
     return *ret_fd < 0 ? error_code(err, *ret_fd, "cannot make a memory file for the JVM") : 0;
 }
 
+static int refuse_without_launcher(struct error *err)
+{
+    error_set(err, -ENOSYS, "flamed-broker has no launcher to start an attach: its log says why");
+    error_remedy(err, "restart flamed-broker; symbols=memory needs no attach");
+    return -ENOSYS;
+}
+
 /*
  * attach_check. Safe: reads what `attach` reads, changes nothing, and returns a sentence.
  */
@@ -267,11 +275,47 @@ int request_attach_check(struct server *s, const struct target_fields *q, struct
     struct launcher_message m = { 0 };
     int r = collect(s, &plain, &t, &m, &rep->err);
 
-    if (r == 0 && s->launcher_fd < 0)
-        r = error_set(&rep->err, -ENOSYS,
-                      "flamed-broker has no launcher to start an attach: "
-                      "its log says why");
-    return r;
+    return r == 0 && s->launcher_fd < 0 ? refuse_without_launcher(&rep->err) : r;
+}
+
+/* Gives back the memory file of @m, which no process of the container has had. */
+static void put_back(struct server *s, const struct launcher_message *m)
+{
+    bool mounted = m->mounts & ATTACH_MOUNTS_AGENT;
+
+    if (attach_loads(m->job.mode) && (!mounted || m->mounts & ATTACH_MOUNTS_PAID))
+        owner_files_untouched(&s->owner_files, m->owner, mounted);
+}
+
+/* Sends @m to the launcher, with the end of a pipe for the result. *ret_result is the other end.
+ * Return: 0; PROC_GONE; -errno with @err. Only after 0 may a process of the container have had
+ * @out. */
+static int send_job(struct server *s, struct target *t, struct launcher_message *m, int agent,
+                    int out, int *ret_result, struct error *err)
+{
+    _cleanup_close_ int root = -1, status = -1, result = -1, result_in = -1;
+    int pipe_fds[2],
+        r = target_open_root(t, &root, err) ?: target_open_proc(t, "status", &status, err);
+
+    if (r)
+        return r;
+    if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+        return error_errno(err, "cannot make a pipe");
+    result = pipe_fds[0];
+    result_in = pipe_fds[1];
+    r = target_check(t);
+    if (r)
+        return r;
+    r = launcher_send(s->launcher_fd, m,
+                      (const int[LAUNCHER_FDS]){ result_in, t->pidfd, agent, out, root, status });
+    if (r < 0) {
+        s->launcher_fd = close_fd(s->launcher_fd);
+        log_err_errno(r, "the launcher is gone: no attach will work until flamed-broker is "
+                         "restarted");
+        return error_code(err, r, "the launcher of flamed-broker is gone");
+    }
+    *ret_result = take_fd(&result);
+    return 0;
 }
 
 /* Reads the launcher's immediate answer. If the launcher refused, the pipe has the reason, and no
@@ -279,10 +323,9 @@ int request_attach_check(struct server *s, const struct target_fields *q, struct
 static int take_answer(struct server *s, const struct launcher_message *m, int *out)
 {
     int file = -1, r = launcher_take_answer(s->launcher_fd, m, &file);
-    bool mounted = m->mounts & ATTACH_MOUNTS_AGENT;
 
-    if (r > 0 && attach_loads(m->job.mode) && (!mounted || m->mounts & ATTACH_MOUNTS_PAID))
-        owner_files_untouched(&s->owner_files, m->owner, mounted);
+    if (r > 0)
+        put_back(s, m);
     if (r == 0 && file >= 0) {
         close_fd(*out);
         *out = file;
@@ -304,45 +347,31 @@ static int take_answer(struct server *s, const struct launcher_message *m, int *
 int request_attach(struct server *s, const struct attach_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
-    _cleanup_close_ int out = -1, root = -1, status = -1, result = -1, result_in = -1;
+    _cleanup_close_ int out = -1, result = -1;
     struct launcher_message m = { .host_pid = q->target.host_pid,
                                   .start_ticks = q->target.start_ticks };
-    int pipe_fds[2], agent = -1, r;
+    int agent = -1, r;
 
     if (s->launcher_fd < 0)
-        return error_set(&rep->err, -ENOSYS,
-                         "flamed-broker has no launcher to start an attach: "
-                         "its log says why");
+        return refuse_without_launcher(&rep->err);
     r = collect(s, q, &t, &m, &rep->err) ?:
         agents_get(s, &t, &q->target, opener_look_for_agent, &agent, &rep->err) ?:
-        make_out(s, q, &t, &m, &out, &rep->err) ?: target_open_root(&t, &root, &rep->err) ?:
-        target_open_proc(&t, "status", &status, &rep->err);
-    if (r == 0 && pipe2(pipe_fds, O_CLOEXEC) < 0)
-        r = error_errno(&rep->err, "cannot make a pipe");
+        make_out(s, q, &t, &m, &out, &rep->err);
     if (r)
         return r;
-    result = pipe_fds[0];
-    result_in = pipe_fds[1];
-    r = target_check(&t);
-    if (r == 0) {
-        const int fds[LAUNCHER_FDS] = { result_in, t.pidfd, agent, out, root, status };
-
-        r = launcher_send(s->launcher_fd, &m, fds);
-        if (r < 0) {
-            s->launcher_fd = close_fd(s->launcher_fd);
-            return error_code(&rep->err, r, "the launcher of flamed-broker is gone");
-        }
-        /* Without an answer both ends of the pipe are closed. So the launcher does not begin late,
-         * with mounts that flamed does not know of. */
-        r = take_answer(s, &m, &out);
-        if (r < 0)
-            return error_code(&rep->err, r, "the launcher of flamed-broker does not answer");
+    r = send_job(s, &t, &m, agent, out, &result, &rep->err);
+    if (r) {
+        put_back(s, &m);
+        return r;
     }
-    if (r == 0) {
-        reply_fd(rep, take_fd(&result));
-        reply_fd(rep, take_fd(&out));
-    }
-    return r;
+    /* Without an answer both ends of the pipe are closed. So the launcher does not begin late, with
+     * mounts that flamed does not know of. */
+    r = take_answer(s, &m, &out);
+    if (r < 0)
+        return error_code(&rep->err, r, "the launcher of flamed-broker does not answer");
+    reply_fd(rep, take_fd(&result));
+    reply_fd(rep, take_fd(&out));
+    return 0;
 }
 
 /*

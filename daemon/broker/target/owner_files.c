@@ -175,10 +175,11 @@ int owner_files_take(struct owner_files **files, uint64_t owner, const struct st
         r = take_unpaid(o, h, err);
     if (r < 0)
         return r == -EDQUOT ? refuse(o, err) : r;
-    o->whole[o->last] = false;
+    o->whole[o->last] = o->last_paid;
     r = memfd_open_again(o->fd[o->last], O_RDWR);
     if (r < 0)
         return error_code(err, r, "cannot open the JVM's memory file");
+    o->whole[o->last] = false;
     *ret_fd = r;
     *ret_paid = o->last_paid;
     return 0;

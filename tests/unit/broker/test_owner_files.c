@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define PAID_MAX (OWNER_FILES_PAID_MAX / 2) /* of one owner alone */
@@ -166,6 +167,25 @@ START_TEST(what_nobody_was_given_is_as_new)
 }
 END_TEST
 
+/* Pages that are paid for stay of use if a file cannot be opened for a lack of descriptors. */
+START_TEST(what_could_not_be_opened_is_as_new)
+{
+    ino_t first = take_and_close(1, /* paid= */ true);
+    struct error err = ERROR_NULL;
+    struct rlimit all, none;
+    bool paid;
+    int fd = -1;
+
+    owner_files_untouched(&files, 1, /* mounted= */ false);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+    none = (struct rlimit){ 3, all.rlim_max };
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ck_assert_int_eq(owner_files_take(&files, 1, &header, &fd, &paid, &err), -EMFILE);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+    ck_assert_uint_eq(take_and_close(1, /* paid= */ true), first);
+}
+END_TEST
+
 /* More owners than places: the owner that was seen longest ago loses its files, and gets no pages
  * for others. */
 START_TEST(the_oldest_owner_is_forgotten)
@@ -194,6 +214,7 @@ int main(void)
     tcase_add_test(tc, what_somebody_has_is_not_used_again);
     tcase_add_test(tc, what_was_cut_is_not_used_again);
     tcase_add_test(tc, what_nobody_was_given_is_as_new);
+    tcase_add_test(tc, what_could_not_be_opened_is_as_new);
     tcase_add_test(tc, the_oldest_owner_is_forgotten);
     return suite_run_case("owner_files", tc);
 }
