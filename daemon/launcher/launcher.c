@@ -365,7 +365,7 @@ static int keep_running(struct launcher *l)
         }
         while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
             continue;
-        if ((pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) || hung_up(l->socket))
+        if (hung_up(l->socket))
             return 0;
         log_err("launcher: it ended (status=0x%x) and is started again", (unsigned)status);
         nanosleep(&pause, NULL);
