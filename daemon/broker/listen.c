@@ -2,6 +2,7 @@
 #include "broker/listen.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <fcntl.h>
@@ -15,6 +16,8 @@
 
 #define SEND_TIMEOUT_S 5
 #define LISTEN_BACKLOG 4
+/* Without a free descriptor a connection stays waiting, and the socket readable. */
+#define ACCEPT_PAUSE_MS 100
 #define LISTEN_FD_FIRST 3 /* systemd's protocol */
 
 /* Sets the send timeout: a client that does not read its answers is dropped. */
@@ -116,7 +119,7 @@ int listen_at(const char *path, int *ret_fd, struct error *err)
     return 0;
 }
 
-/* Accepts the next connection. Return: its fd, or -1 if it is refused. */
+/* Accepts the next connection. Return: its fd; -EPERM: it is refused; -errno. */
 static int accept_client(struct server *s, int listen_fd, uid_t uid, bool busy)
 {
     _cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
@@ -124,17 +127,17 @@ static int accept_client(struct server *s, int listen_fd, uid_t uid, bool busy)
     socklen_t n = sizeof(peer);
 
     if (fd < 0)
-        return -1;
+        return -errno;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 ||
         (peer.uid != 0 && peer.uid != uid)) {
         if (log_limit())
             log_warn("refused a client of another user uid=%u", peer.uid);
-        return -1;
+        return -EPERM;
     }
     if (busy) {
         if (log_limit())
             log_warn("refused a second client host_pid=%d", peer.pid);
-        return -1;
+        return -EPERM;
     }
     prepare(fd);
     s->client = peer.pid;
@@ -145,14 +148,19 @@ static int accept_client(struct server *s, int listen_fd, uid_t uid, bool busy)
 int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err)
 {
     _cleanup_close_ int client = -1;
+    uint64_t accept_ns = 0; /* nothing is accepted before */
 
     for (;;) {
+        bool accepts = clock_monotonic_ns() >= accept_ns;
         struct pollfd p[2] = {
-            { .fd = listen_fd, .events = POLLIN },
-            { .fd = client, .events = POLLIN }, /* negative: ignored */
+            { .fd = accepts ? listen_fd : -1, .events = POLLIN }, /* negative: ignored */
+            { .fd = client, .events = POLLIN },
         };
+        int wait_ms = server_tend(s);
 
-        if (poll(p, ARRAY_SIZE(p), server_tend(s)) < 0) {
+        if (!accepts)
+            wait_ms = wait_ms < 0 ? ACCEPT_PAUSE_MS : MIN(wait_ms, ACCEPT_PAUSE_MS);
+        if (poll(p, ARRAY_SIZE(p), wait_ms) < 0) {
             if (errno == EINTR)
                 continue;
             return error_errno(err, "cannot wait for requests");
@@ -171,6 +179,8 @@ int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err
 
             if (fd >= 0)
                 client = fd;
+            else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS)
+                accept_ns = clock_monotonic_ns() + ACCEPT_PAUSE_MS * NSEC_PER_MSEC;
         }
     }
 }
