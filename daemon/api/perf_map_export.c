@@ -235,6 +235,7 @@ static int call_begin(struct api *api, void *arg)
     if (obstacle) {
         error_set(a->err, -EPERM, "JVM %d is not attached to: %s", a->host_pid, obstacle->reason);
         error_remedy(a->err, "%s", obstacle->remedy);
+        a->err->step = obstacle->name;
         return BACKEND_CONFLICT;
     }
     if (a->mode == ATTACH_PERFMAP && !f.perfmap) {

@@ -16,6 +16,7 @@ struct error {
     int code;              /* the negative errno that was returned; 0: unset */
     unsigned retry_s;      /* seconds after which a new try may help; 0: unknown */
     const char *parameter; /* points at a literal: the parameter that was wrong, or NULL */
+    const char *step;      /* points at a literal: the step of the preflight that failed, or NULL */
     /* One sentence without a full stop; cleaned when written out, not here. */
     char msg[ERROR_MSG_MAX];
     char remedy[ERROR_REMEDY_MAX]; /* what the user can do about it; "": unknown */

@@ -159,6 +159,8 @@ void answer_problem(struct answer *a, unsigned status, const struct error *err,
     add_member(&a->body, "parameter", parameter);
     if (err->code < 0 && status >= 404 && status != 405 && status != 406)
         add_member(&a->body, "errno", span_of(strerrorname_np(-err->code)));
+    if (err->step)
+        add_member(&a->body, "step", span_of(err->step));
     add_member(&a->body, "remedy", span_of(err->remedy));
     buf_add_str(&a->body, "\n}\n");
 }
@@ -193,6 +195,7 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
     case -ENOMEM:
     case -ENOTCONN: /* flamed-broker has ended */
     case -EBUSY:    /* a disk stalls */
+    case -ENODEV:   /* the store is not open */
         status = 503;
         break;
     case -EINVAL:

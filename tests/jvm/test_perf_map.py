@@ -125,6 +125,7 @@ class PerfMap(WithSpinAndDaemon):
                 for source in ("agent", "perfmap"):
                     answer = self.get(c.pid, symbols=source)
                     self.assertEqual(answer.status, 409, answer)
+                    self.assertEqual(answer.json()["step"], "attach mechanism", answer)
                     self.assertIn("remedy", answer.json())
                 self.assertEqual(self.get(c.pid).status, 200)
                 self.assertNotIn("Full thread dump", c.output())

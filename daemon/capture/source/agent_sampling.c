@@ -53,8 +53,10 @@ static int plan(struct capture_event *e, struct process *p, struct error *err)
     discover_refresh(captures->discover, p);
     preflight_process(captures->attaching, target_viewer(e->capture->target), p, &f);
     obstacle = preflight_obstacle(&f, ATTACH_LOAD);
-    if (obstacle && !preflight_passes(p, &f))
+    if (obstacle && !preflight_passes(p, &f)) {
+        err->step = obstacle->name;
         return refuse(p->id.host_pid, obstacle->reason, obstacle->remedy, err);
+    }
     if (p->jvm == JVM_READY && p->jdk < AGENT_JDK_MIN)
         return refuse(p->id.host_pid, "JDK 11 is the first that samples for agents",
                       "use JDK 11 or later", err);

@@ -93,7 +93,8 @@ void __wrap_preflight_process(struct attaching *at, const struct viewer *v, stru
 const struct preflight_step *__wrap_preflight_obstacle(const struct preflight *f, uint32_t mode);
 const struct preflight_step *__wrap_preflight_obstacle(const struct preflight *f, uint32_t mode)
 {
-    static const struct preflight_step FROZEN = { .reason = "its cgroup is frozen" };
+    static const struct preflight_step FROZEN = { .name = "state",
+                                                  .reason = "its cgroup is frozen" };
 
     (void)f;
     (void)mode;
@@ -228,6 +229,7 @@ START_TEST(a_try_that_did_not_begin_explains_no_crash)
     refused_from = _i ? 2 : 0; /* or all tries are made, and the JVM does not answer the last */
     ck_assert_int_eq(ask(&out, &err), BACKEND_CONFLICT);
     ck_assert_msg(strstr(err.msg, _i ? "frozen" : "did not answer"), "%s", err.msg);
+    ck_assert_pstr_eq(err.step, _i ? "state" : NULL);
     ck_assert(!crash_counts(3600));
 }
 END_TEST
