@@ -296,7 +296,7 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
     _cleanup_(profile_unrefp) struct profile *waiting = NULL;
     struct api *api = ctx;
     struct running_args running = { .viewer = v, .id = id, .list = json_array() };
-    bool ignored;
+    bool ignored, is_old;
     int r = api_ask(api, call_running, &running, err);
 
     if (!ret_running)
@@ -312,9 +312,15 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
         return r;
     *ret = NULL;
     r = stored_json(api, v, id, ret, ret_running, err);
-    if (r == STORE_NOT_FOUND || r == -EBUSY)
+    /* A row that says running is of the capture's begin. */
+    is_old = r == STORE_NOT_FOUND || (r == 0 && *ret_running);
+    if (is_old || r == -EBUSY)
         waiting = waiting_profile(api, v, id);
-    if (r == STORE_NOT_FOUND && !waiting) /* the capture may be stored by now */
+    if (is_old || waiting) {
+        json_decref(*ret);
+        *ret = NULL;
+    }
+    if (is_old && !waiting) /* the capture may be stored by now */
         r = stored_json(api, v, id, ret, ret_running, err);
     if (waiting) {
         *ret_running = true;
@@ -394,7 +400,7 @@ int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, st
     stored = api->engine.store ? store_delete(api->engine.store, id, err) : STORE_NOT_FOUND;
     if (queued && stored == -EBUSY) /* the writer deletes it, too */
         return 0;
-    if ((queued || r == 0) && stored == STORE_NOT_FOUND)
+    if ((queued || r == 0) && (stored == STORE_NOT_FOUND || stored == -ENODEV))
         return 0;
     return stored == STORE_NOT_FOUND ? not_found(id, err) : stored;
 }

@@ -54,7 +54,7 @@ int store_step_failed(struct store *s, sqlite3_stmt *stmt, int step, struct erro
 int store_prepare(struct store *s, const char *sql, sqlite3_stmt **ret, struct error *err)
 {
     if (!s->db)
-        return error_set(err, -EIO, "the store is not open: %.200s", s->problem);
+        return error_set(err, -ENODEV, "the store is not open: %.200s", s->problem);
     if (sqlite3_prepare_v2(s->db, sql, -1, ret, NULL) != SQLITE_OK)
         return store_failed(s, err, "cannot use the store");
     return 0;
@@ -131,7 +131,7 @@ int store_run_values(struct store *s, const char *sql, const char *failure, stru
 int store_exec(struct store *s, const char *sql, struct error *err)
 {
     if (!s->db)
-        return error_set(err, -EIO, "the store is not open: %.200s", s->problem);
+        return error_set(err, -ENODEV, "the store is not open: %.200s", s->problem);
     if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         return store_failed(s, err, "cannot use the store");
     return 0;

@@ -44,6 +44,7 @@ static const struct {
     { 0, false, 0, 0 }, /* it ran */
     { 0, false, STORE_NOT_FOUND, 0 },
     { 0, false, -EBUSY, -EBUSY }, /* its row stays, and nothing else deletes it */
+    { 0, false, -ENODEV, 0 },     /* the store is not open, so it has no row */
     { BACKEND_NOT_FOUND, true, 0, 0 },
     { BACKEND_NOT_FOUND, true, STORE_NOT_FOUND, 0 },
     { BACKEND_NOT_FOUND, true, -EBUSY, 0 },
@@ -51,6 +52,7 @@ static const struct {
     { BACKEND_NOT_FOUND, false, 0, 0 },
     { BACKEND_NOT_FOUND, false, STORE_NOT_FOUND, BACKEND_NOT_FOUND },
     { BACKEND_NOT_FOUND, false, -EBUSY, -EBUSY },
+    { BACKEND_NOT_FOUND, false, -ENODEV, -ENODEV },
 };
 
 START_TEST(only_what_is_deleted_is_answered_so)
