@@ -44,8 +44,8 @@ typedef void (*past_answer_fn)(struct request *req, struct profile *profile);
 void answer_past(struct request *req, bool stored, past_answer_fn answer);
 /* Refuses parameters that are not valid for the past, such as those of sampling. 0 or -EINVAL. */
 int check_past(const struct params *p, struct error *err);
-/* Explains why a range has no samples. Returns the outcome of checking the target if that fails,
- * with its @err, else @outcome. */
+/* Explains why a range has no samples. Returns the outcome of checking the target or the names of
+ * the events if that fails, with its @err, else @outcome. */
 int explain_nothing(struct request *req, int outcome, struct error *err);
 /* Does the same as answer_past(), unless check_past() refuses. */
 void answer_recorded(struct request *req, past_answer_fn answer);
@@ -55,6 +55,8 @@ bool answer_backend(struct request *req, int r, json_t *value, const struct erro
 /* Returns whether @id has the form of a capture id: CAPTURE_ID_BYTES - 1 lower-case hexadecimal
  * digits. */
 bool is_capture_id(const char *id);
+/* Checks that all events of @p are known. 0 or -EINVAL with the nearest name. */
+int check_event_names(const struct params *p, struct error *err);
 /* Checks the events of @req. False: the answer says that one cannot be sampled. */
 bool check_event(struct request *req);
 /* Prepares a stream with events on the progress of req's capture, in place of its profile. */

@@ -28,7 +28,8 @@ int explain_nothing(struct request *req, int outcome, struct error *err)
 {
     const struct api_backend *be = &req->serve->be;
     struct error reason = ERROR_NULL;
-    int r = be->target_check(be->ctx, &req->params.capture.target, &reason);
+    int r = be->target_check(be->ctx, &req->params.capture.target, &reason)
+                ?: check_event_names(&req->params, &reason);
 
     if (r == 0) {
         if (err->parameter && req->params.given & PARAM_BIT(PARAM_AT))

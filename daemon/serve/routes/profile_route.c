@@ -40,7 +40,7 @@ static int check_name(const char *event, struct error *err)
                                                                    : refuse_event(event, err);
 }
 
-static int check_names(const struct params *p, struct error *err)
+int check_event_names(const struct params *p, struct error *err)
 {
     int r = 0;
 
@@ -58,7 +58,7 @@ bool check_event(struct request *req)
 
     if (strcmp(p->events.names, events_default()->name) == 0)
         return true;
-    r = check_names(p, &err) ?: s->be.events_check(s->be.ctx, p->events.names, &err);
+    r = check_event_names(p, &err) ?: s->be.events_check(s->be.ctx, p->events.names, &err);
     if (r != 0)
         answer_outcome(&req->answer, r, &err, err.parameter ? 0 : 1);
     return r == 0;
@@ -82,7 +82,7 @@ int check_past(const struct params *p, struct error *err)
             "%s says how to sample from now on, and from= or at= asks for the past",
             param_name((enum param_id)id));
     }
-    return check_names(p, err);
+    return check_event_names(p, err);
 }
 
 void answer_recorded(struct request *req, past_answer_fn answer)
