@@ -73,10 +73,12 @@ static void end_item(struct body *b)
     b->count++;
 }
 
-/* Adds a list: numbers as one value, texts as one item each. */
+/* Adds a list: numbers, and texts of a parameter that takes a list, as one value; other texts as
+ * one item each. */
 static int add_list(struct body *b, const char *name, const json_t *list, struct error *err)
 {
-    bool numbers = json_is_number(json_array_get(list, 0));
+    bool numbers = json_is_number(json_array_get(list, 0)),
+         joined = numbers || param_takes_list(name);
     const json_t *one;
     size_t i;
     int r = 0;
@@ -87,17 +89,17 @@ static int add_list(struct body *b, const char *name, const json_t *list, struct
     {
         if (json_is_number(one) != numbers || (!numbers && !json_is_string(one)))
             return refuse_value(name, err);
-        if (!numbers || i == 0)
+        if (!joined || i == 0)
             r = begin_item(b, name, err);
         else
             buf_add_char(&b->text, ',');
         if (r < 0)
             return r;
         add_scalar(&b->text, one);
-        if (!numbers)
+        if (!joined)
             end_item(b);
     }
-    if (numbers)
+    if (joined)
         end_item(b);
     return 0;
 }

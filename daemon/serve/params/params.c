@@ -107,6 +107,18 @@ const char *param_name(enum param_id id)
     return PARAMS[id].name;
 }
 
+bool param_takes_list(const char *name)
+{
+    for (size_t i = 0; i < PARAM_COUNT; i++) { /* two may have one name, on different routes */
+        const struct param *p = &PARAMS[i];
+
+        if ((p->parse == param_pid || p->parse == param_event || p->parse == param_states) &&
+            strcmp(p->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Refuses an unknown parameter: the sentence suggests the nearest name, the remedy lists all
  * names. */
 static int refuse_unknown(struct span name, param_set allowed, struct error *err)

@@ -144,6 +144,8 @@ bool params_enter_jvm(const struct params *p);
 
 /* Returns the name of a parameter. */
 const char *param_name(enum param_id id);
+/* Returns whether the value of parameter @name is a list, separated by commas. */
+bool param_takes_list(const char *name);
 /* Parses @q into *ret; parameters that are not given get their defaults. @allowed: PARAM_BIT()s.
  * Return: 0; -EINVAL or BACKEND_CONFLICT with @err. err->parameter is a literal, or NULL for an
  * unknown parameter; then its name is in @unknown (points into @q). *ret is written in every case
