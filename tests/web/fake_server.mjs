@@ -204,9 +204,9 @@ export function lockProfile(times = 1, classes = ["com.acme.shop.PriceTable"]) {
 
 // What is left of a profile where idle=0 is asked for.
 function withoutIdle(params, profile) {
-    const left = profile.stacks.filter(({ idle }) => idle), sum = (name) => left.reduce((all, one) => all + one[name], 0);
+    const left = params.get("idle") === "0" ? profile.stacks.filter(({ idle }) => idle) : [], sum = (name) => left.reduce((all, one) => all + one[name], 0);
 
-    if (params.get("idle") !== "0" || !left.length)
+    if (!left.length)
         return profile;
     return { ...profile, stacks: profile.stacks.filter(({ idle }) => !idle), warnings: [`${sum("samples")} samples of threads that waited for work are left out by idle=0`],
         quality: { ...profile.quality, samples: profile.quality.samples - sum("samples"), idle: { samples: sum("samples"), value: sum("value") } } };
