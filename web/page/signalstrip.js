@@ -172,8 +172,16 @@ export class SignalStrip {
         this.list.hidden = !this.isOpen || !others.length;
         this.text.className = `signal-line${first ? "" : " all-well quiet"}${this.deploy ? " deployed" : ""}`;
         this.put([...this.deployParts(), ...signals.length ? [...first, ...this.note ? [element("span", { class: "quiet signal-note" }, this.note)] : []] : first ? [none("No signal is on now."), ...first]
-            : this.words.change ? [none("No signal, but this changed:"), " ", this.words.change.cloneNode(true)] : [none(this.deploy ? "No signal so far." : "No signal: nothing that flamed looks for is wrong.")]], others.map((parts) => element("li", {}, ...parts)));
+            : this.words.change ? [none("No signal, but this changed:"), " ", this.changeAgain()] : [none(this.deploy ? "No signal so far." : "No signal: nothing that flamed looks for is wrong.")]], others.map((parts) => element("li", {}, ...parts)));
         this.showMore();
+    }
+
+    // The sentence of what changed, in sight. Its place in the words may not be.
+    changeAgain() {
+        const again = this.words.change.cloneNode(true);
+
+        again.hidden = false;
+        return again;
     }
 
     deployParts() {
