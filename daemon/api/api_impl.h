@@ -91,6 +91,10 @@ int jvm_find(struct api *api, const struct viewer *v, int32_t host_pid, struct p
  * BACKEND_CONFLICT. */
 int jvm_find_readable(struct api *api, const struct viewer *v, int32_t host_pid,
                       struct process **ret, struct error *err);
+/* Bytes of the ids of containers with one name: some 8,000. Each process of the past is compared
+ * with them. */
+#define CONTAINER_IDS_MAX_BYTES (512 * 1024)
+
 /* A selector for questions about the past, with its texts. */
 struct resolved {
     struct target_selector selector;
@@ -99,7 +103,8 @@ struct resolved {
 };
 /* resolve.c: translates @t for questions about the past. ret->selector points into @t and @ret,
  * which needs resolved_deinit() in every case. Blocks for the disk. 0; BACKEND_NOT_FOUND (a pid
- * inside a container); -EINVAL (a short id is ambiguous). */
+ * inside a container); -EINVAL (a short id is ambiguous); -E2BIG (too many containers had the
+ * name). */
 int selector_resolve(struct api *api, const struct target_selector *t, struct resolved *ret,
                      struct error *err);
 void resolved_deinit(struct resolved *r);

@@ -19,7 +19,7 @@ static bool has_line(const char *ids, const char *id)
 
 void container_ids_add(struct buf *ids, const char *id)
 {
-    if (!id[0] || strchr(id, '\n') || has_line(ids->p, id))
+    if (ids->error || !id[0] || strchr(id, '\n') || has_line(ids->p, id))
         return;
     buf_printf(ids, "%s%s\n", ids->n ? "" : "\n", id);
 }

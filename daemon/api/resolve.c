@@ -63,6 +63,14 @@ int facts_check(struct api *api, const struct target_selector *t, struct error *
     return r < 0 ? r : target_check(target, api->engine.discover, api->engine.opts->proc_fd, err);
 }
 
+static int refuse_containers(const struct target_selector *t, struct error *err)
+{
+    error_remedy(err, "give the id of one, or a pod");
+    return error_parameter(err, "container", -E2BIG,
+                           "more containers than flamed compares had the name '%.64s'",
+                           t->container);
+}
+
 int selector_resolve(struct api *api, const struct target_selector *t, struct resolved *ret,
                      struct error *err)
 {
@@ -72,7 +80,7 @@ int selector_resolve(struct api *api, const struct target_selector *t, struct re
 
     ret->selector = *t;
     ret->pod[0] = '\0';
-    buf_init(&ret->ids, SIZE_MAX);
+    buf_init(&ret->ids, CONTAINER_IDS_MAX_BYTES);
     if (!t->container && !t->pod && !t->ns_pid)
         return 0;
     r = target_new(t, &target, err);
@@ -81,6 +89,8 @@ int selector_resolve(struct api *api, const struct target_selector *t, struct re
         r = api_ask(api, call_resolve, &a, err);
     if (r == 0 && t->container)
         past_known_containers(api, t, &ret->ids);
+    if (r == 0 && ret->ids.error == -EFBIG)
+        return refuse_containers(t, err);
     if (r == 0 && ret->ids.error)
         r = ret->ids.error;
     if (r == 0 && ret->ids.n)

@@ -11,6 +11,7 @@
 #define OTHER "0123456789abcdefff"
 
 static struct process *running; /* the only process of the node; NULL: none runs */
+static unsigned containers = 1; /* the process stands for one in each of so many */
 
 int __wrap_api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg,
                    struct error *err);
@@ -27,6 +28,10 @@ int __wrap_discover_each(struct discover *d, int (*fn)(void *cookie, struct proc
                          void *cookie)
 {
     (void)d;
+    for (unsigned i = 0; running && containers > 1 && i < containers; i++) {
+        snprintf(running->container.id, sizeof(running->container.id), "%064x", i);
+        fn(cookie, running);
+    }
     return running ? fn(cookie, running) : 0;
 }
 
@@ -146,11 +151,30 @@ START_TEST(a_name_is_no_beginning_of_an_id)
 }
 END_TEST
 
+/* Each process of the past is compared with all ids of the name. */
+START_TEST(too_many_containers_of_one_name)
+{
+    const struct target_selector t = { .viewer = &VIEWER_WHOLE, .container = "web" };
+    const struct engine_opts opts = { .proc_fd = -1 };
+    struct api api = { .engine = { .opts = &opts } };
+    struct process p = { .container = { .name = "web" } };
+    _cleanup_(resolved_deinit) struct resolved resolved;
+    struct error err = ERROR_NULL;
+
+    running = &p;
+    containers = CONTAINER_IDS_MAX_BYTES / 65 + 1;
+    ck_assert_int_eq(selector_resolve(&api, &t, &resolved, &err), -E2BIG);
+    ck_assert_str_eq(err.parameter, "container");
+    containers = 1;
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("resolve");
 
     tcase_add_loop_test(tc, a_container_by_its_name, 0, ARRAY_SIZE(CASES));
     tcase_add_test(tc, a_name_is_no_beginning_of_an_id);
+    tcase_add_test(tc, too_many_containers_of_one_name);
     return run_store_tests("resolve", tc);
 }
