@@ -43,10 +43,14 @@ bool read_pressure(struct span text, double *ret)
     return false;
 }
 
-/* Reads the start of the file @fd again. Returns an empty text if it cannot be read. */
+/* Reads the start of the file @fd again. Returns an empty text, and sets errno, if it cannot be
+ * read; errno 0: the file is empty. */
 static struct span read_again(int fd, char text[FILE_BYTES])
 {
-    ssize_t n = fd < 0 ? -1 : pread(fd, text, FILE_BYTES, 0);
+    ssize_t n;
+
+    errno = 0;
+    n = fd < 0 ? -1 : pread(fd, text, FILE_BYTES, 0);
 
     return (struct span){ text, n > 0 ? (size_t)n : 0 };
 }
@@ -91,7 +95,7 @@ bool read_cgroup(const struct broker_cgroup_files *f, struct number_reading *r)
 
         if (f->fds[i] < 0)
             continue;
-        whole &= text.n > 0;
+        whole &= text.n > 0 || errno == EOPNOTSUPP; /* PSI that is off, before Linux 6.1 */
         if (i == BROKER_CGROUP_CPU)
             take_cpu(text, r);
         else if (i == BROKER_CGROUP_SWAP)

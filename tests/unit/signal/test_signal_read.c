@@ -50,6 +50,43 @@ static const struct {
       "cache 7\nswap 4096\nhierarchical_memsw_limit 5242880\ntotal_swap 3145728\n" },
 };
 
+static int refused_fd = -1, refusal; /* pread() of this descriptor fails with this errno */
+
+ssize_t __real_pread(int fd, void *buf, size_t size, off_t at);
+ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t at);
+
+ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t at)
+{
+    if (fd != refused_fd)
+        return __real_pread(fd, buf, size, at);
+    errno = refusal;
+    return -1;
+}
+
+/* A kernel before Linux 6.1 has pressure files even if PSI is off, as in RHEL 9. It refuses to read
+ * them (psi_show() in kernel/sched/psi.c). */
+START_TEST(reads_a_cgroup_without_pressure)
+{
+    struct broker_cgroup_files f;
+    struct number_reading r;
+
+    for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
+        f.fds[i] = -1;
+    f.cpu_limit = f.memory_limit = 0;
+    f.fds[BROKER_CGROUP_KILLS] = file_with(VERSIONS[0].kills);
+    f.fds[BROKER_CGROUP_MEMORY_PRESSURE] = refused_fd = file_with(PRESSURE);
+    refusal = EOPNOTSUPP;
+    reading_clear(&r);
+    ck_assert(read_cgroup(&f, &r));
+    ck_assert_double_eq(r.v[NUMBER_OOM_KILLS], 2);
+    ck_assert(isnan(r.v[NUMBER_MEMORY_PRESSURE_NS]));
+    refusal = ENODEV; /* the cgroup was removed */
+    ck_assert(!read_cgroup(&f, &r));
+    refused_fd = -1;
+    cgroup_files_close(&f);
+}
+END_TEST
+
 START_TEST(reads_a_cgroup)
 {
     struct broker_cgroup_files f = { .cpu_limit = 1500,
@@ -126,6 +163,7 @@ int main(void)
 
     tcase_add_test(tc, reads_fields);
     tcase_add_loop_test(tc, reads_a_cgroup, 0, ARRAY_SIZE(VERSIONS));
+    tcase_add_test(tc, reads_a_cgroup_without_pressure);
     tcase_add_test(tc, reads_this_process);
     return suite_run_case("read", tc);
 }
