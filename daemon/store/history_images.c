@@ -19,11 +19,12 @@
 /* The text for changed values that are not kept, and for options of the program. */
 #define OTHER_OPTIONS "other options of the JVM"
 
-/* Selects the JVM of a service and place (history_same_place()) that started last, except row ?3.
- * ?7: name_line(). ?8: the payer; 0 and -1 (OWNER_FOREIGN) mean no payer. */
+/* Selects the JVM of a service and place (history_same_place()) that started last before ?9, except
+ * row ?3: flamed may see JVMs in another order than they started in. ?7: name_line(). ?8: the
+ * payer; 0 and -1 (OWNER_FOREIGN) mean no payer. */
 #define LAST_OF                                                                                    \
     "SELECT version, java, flags, options, attributes FROM images WHERE service = ?1"              \
-    " AND owner = ?2 AND n != ?3 AND java != '' AND namespace = ?4"                                \
+    " AND owner = ?2 AND n != ?3 AND java != '' AND started_ns <= ?9 AND namespace = ?4"           \
     " AND (CASE WHEN ?5 = '' THEN pod = '' AND"                                                    \
     " CASE WHEN ?7 != '' THEN instr(char(10) || attributes, ?7) ELSE container = ?6"               \
     " AND (?6 = '' OR (payer = ?8 AND payer NOT IN (0, -1)))"                                      \
@@ -151,6 +152,7 @@ static int note_deploy(struct history *h, const struct history_image *image, int
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     _cleanup_buf_ struct buf name = BUF_UPTO(4096);
     char what[DIFFERENCE_BYTES], text[DIFFERENCE_BYTES + 160];
+    uint64_t started_ns = image->started_ns ? image->started_ns : start_ns;
     int r;
 
     if (!image->service[0] || !image->java[0])
@@ -160,7 +162,8 @@ static int note_deploy(struct history *h, const struct history_image *image, int
         return name.error;
     r = store_query(h->store, LAST_OF, &stmt, err, VALUE(image->service), VALUE(image->owner),
                     VALUE(n), VALUE(image->pod_namespace), VALUE(image->pod),
-                    VALUE(image->container), VALUE(name.p), VALUE((int64_t)image->payer));
+                    VALUE(image->container), VALUE(name.p), VALUE((int64_t)image->payer),
+                    VALUE(started_ns));
     if (r < 0)
         return r;
     if (sqlite3_step(stmt) != SQLITE_ROW)
@@ -171,9 +174,7 @@ static int note_deploy(struct history *h, const struct history_image *image, int
     snprintf(text, sizeof(text), "%.128s was started again: %s.", image->service, what);
     return marks_add(
         h,
-        &(struct history_mark){ .time_ns = image->started_ns ? image->started_ns : start_ns,
-                                .kind = HISTORY_MARK_DEPLOY,
-                                .text = text },
+        &(struct history_mark){ .time_ns = started_ns, .kind = HISTORY_MARK_DEPLOY, .text = text },
         n, err);
 }
 

@@ -317,6 +317,28 @@ START_TEST(test_another_release_is_a_mark)
 }
 END_TEST
 
+/* flamed sees the JVM of the new release first. */
+START_TEST(test_an_older_jvm_is_no_release)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct seen_marks seen = { 0 };
+    uint64_t left_out;
+
+    for (int i = 0; i < 2; i++) {
+        struct history_image image = made_image(2 - i, "shop");
+
+        image.version = i ? "1.0" : "2.0";
+        image.java = "17";
+        image.started_ns = T0 + (uint64_t)(60 - 50 * i) * NSEC_PER_SEC;
+        put_images(h, T0 + 2 * HISTORY_MINUTE_NS, NULL, &image, 1);
+    }
+    ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, &left_out, NULL), 0);
+    ck_assert_int_eq(seen.count, 0);
+    history_close(h);
+}
+END_TEST
+
 /* A JVM starts at the end of a minute, and names its version in the next one. */
 START_TEST(test_versions_of_two_sources_are_no_release)
 {
@@ -716,6 +738,7 @@ int main(void)
     tcase_add_test(tc, test_others_stay_apart_by_owner);
     tcase_add_loop_test(tc, test_a_mark_says_which_options_differ, 0, ARRAY_SIZE(OPTIONS));
     tcase_add_test(tc, test_another_release_is_a_mark);
+    tcase_add_test(tc, test_an_older_jvm_is_no_release);
     tcase_add_test(tc, test_versions_of_two_sources_are_no_release);
     tcase_add_test(tc, test_another_jar_is_a_release);
     tcase_add_test(tc, test_a_long_version_stays_text);
