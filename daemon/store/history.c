@@ -22,8 +22,8 @@ int history_open(const struct history_opts *o, struct history **ret, struct erro
         history_close(h);
         return r;
     }
-    h->earlier = (int64_t)store_number(h->store, "SELECT coalesce(max(n), 0) FROM images");
-    h->next_image = h->earlier + 1;
+    h->next_image = 1;
+    images_number(h, NULL);                 /* an error returns when the first minute is written */
     history_roll(h, /* now_ns= */ 0, NULL); /* rolls what the last run left; reads the sizes */
     *ret = h;
     return 0;

@@ -293,6 +293,28 @@ static int number_image(struct history *h, int64_t n, const struct history_image
                      CANNOT_WRITE, err, VALUE(n), VALUE(image->exec_no));
 }
 
+int images_number(struct history *h, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int64_t last;
+    int r;
+
+    if (h->numbered == h->store->openings)
+        return 0;
+    r = store_query(h->store, "SELECT max(n) FROM images", &stmt, err);
+    if (r < 0)
+        return r;
+    if (sqlite3_step(stmt) != SQLITE_ROW)
+        return store_failed(h->store, err, CANNOT_WRITE);
+    last = sqlite3_column_int64(stmt, 0); /* 0: no rows */
+    if (last >= h->next_image) {
+        h->earlier = last;
+        h->next_image = last + 1;
+    }
+    h->numbered = h->store->openings;
+    return 0;
+}
+
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
                 int64_t *ret, struct error *err)
 {

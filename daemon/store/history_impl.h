@@ -12,6 +12,7 @@ struct history {
     uint64_t max_age_ns;
     int64_t earlier;    /* last row of the images that an earlier flamed wrote */
     int64_t next_image; /* number of the next row; dropping rows never lowers it */
+    unsigned numbered;  /* store->openings when images_number() read the file's rows */
     struct {
         pthread_mutex_t lock; /* held only for a copy */
         struct history_stats stats;
@@ -41,6 +42,10 @@ static inline uint64_t history_floor(uint64_t time_ns, unsigned tier)
 
 /* history_images.c */
 
+/* Sets which rows an earlier flamed wrote, if the file was opened for writing since the last call.
+ * It may be another file than before, or have rows that could not be read before. Returns 0 or
+ * -errno. */
+int images_number(struct history *h, struct error *err);
 /* Finds or adds @image, seen in the minute that begins at @start_ns, and adds a mark if it is
  * another release of its service. *ret gets its row. Returns 0 or -errno. */
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,

@@ -223,7 +223,7 @@ int history_put(struct history *h, const struct history_minute *m, struct error 
     store_enter_patiently(s);
     r = store_writable(s, err) ?: store_exec(s, "BEGIN IMMEDIATE", err);
     if (r == 0) {
-        r = put_minute(h, m, &minute, err);
+        r = images_number(h, err) ?: put_minute(h, m, &minute, err);
         r = end_transaction(s, r, err);
     }
     h->stats.minutes += r == 0;

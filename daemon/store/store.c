@@ -161,6 +161,7 @@ static void store_open_db(struct store *s)
     if (r == 0 && s->opts.kind == STORE_CAPTURES)
         r = store_fail_interrupted(s, &err);
     s->writable = r == 0;
+    s->openings += s->writable;
     if (s->writable)
         s->problem[0] = '\0';
     else if (r == -EROFS || r == -ENOSPC || r == -EBUSY)

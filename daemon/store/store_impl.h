@@ -26,6 +26,7 @@ struct store {
     bool writable;              /* stays true after a failed write that may work again */
     bool newer;                 /* written by a newer flamed: not opened */
     uint64_t reopened_ns;       /* CLOCK_MONOTONIC: last try to open for writing */
+    unsigned openings;          /* how often it was opened for writing */
     char problem[256];          /* problem of the opening or of the last write; "": none */
     struct dictionary *writing; /* the dictionary of puts; NULL: not chosen yet */
     struct dictionary

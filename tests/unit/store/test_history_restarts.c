@@ -3,6 +3,7 @@
  * that runs on has another exec number in the next one. */
 #include "history_fixture.h"
 
+#include "store/folder.h"
 #include "store/history_impl.h"
 
 static const struct history_query ALL = { .to_ns = UINT64_MAX };
@@ -269,6 +270,34 @@ START_TEST(test_a_reader_of_an_old_connection_fails)
 }
 END_TEST
 
+/* The file cannot be opened at first. Its rows keep their numbers, and belong to an earlier flamed:
+ * the exec number of a row then says nothing about a process that this flamed sees. */
+START_TEST(test_a_file_that_is_opened_late)
+{
+    char path[256], away[264];
+    struct seen_images seen = { 0 };
+    struct history *h = open_history(1 << 30, 86400);
+
+    for (int pid = 1; pid <= 3; pid++)
+        put(h, 0, pid, 1, "Main", "1");
+    history_close(h);
+    snprintf(path, sizeof(path), "%s/" STORE_FILE_HISTORY, dir);
+    snprintf(away, sizeof(away), "%s.away", path);
+    ck_assert_int_eq(rename(path, away), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0); /* SQLite cannot open a folder */
+    h = open_history(1 << 30, 86400);
+    ck_assert(!h->store->writable);
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(rename(away, path), 0);
+    h->store->reopened_ns = 0; /* as if 10 s had passed */
+    put(h, 1, 4, 1, "Main", "1");
+    put(h, 1, 3, 1, "Other", "1");
+    ck_assert_int_eq(history_images(h, &ALL, see_image, &seen, NULL), 0);
+    ck_assert_uint_eq(seen.count, 5);
+    history_close(h);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("history_restarts");
@@ -279,6 +308,7 @@ int main(void)
     tcase_add_test(tc, test_dropped_rows_do_not_split_a_new_jvm);
     tcase_add_test(tc, test_poor_samples_do_not_split_a_jvm);
     tcase_add_loop_test(tc, test_samples_are_of_one_process, 0, 2);
+    tcase_add_test(tc, test_a_file_that_is_opened_late);
     tcase_add_test(tc, test_a_reader_of_an_old_connection_fails);
     return run_store_tests("history_restarts", tc);
 }
