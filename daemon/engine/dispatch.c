@@ -2,6 +2,7 @@
 #include "engine/dispatch.h"
 
 #include "base/clock.h"
+#include "capture/losses.h"
 #include "proc/looking.h"
 #include "unwind/unwind.h"
 
@@ -72,30 +73,50 @@ void dispatch_release(struct dispatch *d, uint64_t all_until_ns)
     }
 }
 
+/* Reads the lock of @rec, which was not read in the thread itself. Counts the sample as lost if it
+ * is not known whether its thread waits for a lock. Returns as hotspot_lock_read(). */
+static int dispatch_read_lock(struct dispatch *d, const struct process *p,
+                              const struct sample_record *rec, struct hotspot_lock *ret)
+{
+    struct loss loss = { .of = { .start_boottime_ns = rec->start_boottime_ns,
+                                 .host_pid = rec->host_pid,
+                                 .set = rec->set },
+                         .count.unread = 1 };
+    int r = hotspot_lock_read(p->vm, rec->lock_owner, ret);
+
+    if (r == -EAGAIN)
+        captures_add_losses(d->captures, &loss, 1, rec->time_ns);
+    return r;
+}
+
 /* Returns whether a Java thread may wait in native code. The thread is in a futex since before
  * sampling began. It may wait in native code if it waits for no Java lock and its stack is
  * known. */
-static bool dispatch_futex(const struct process *p, const struct sample_record *rec)
+static bool dispatch_futex(struct dispatch *d, const struct process *p,
+                           const struct sample_record *rec)
 {
     struct hotspot_lock now;
+    int r;
 
-    return p->jvm == JVM_READY && p->vm && rec->user_count &&
-           hotspot_lock_read(p->vm, rec->lock_owner, &now) != 0;
+    if (p->jvm != JVM_READY || !p->vm || !rec->user_count)
+        return false;
+    r = dispatch_read_lock(d, p, rec, &now);
+    return r != 0 && r != -EAGAIN;
 }
 
 /* Removes the kernel's frames from a wait for a lock, as they are the same for all locks. Returns
  * false if the wait is not for a lock. */
-static bool dispatch_lock(const struct process *p, struct sample_record *rec)
+static bool dispatch_lock(struct dispatch *d, const struct process *p, struct sample_record *rec)
 {
     struct hotspot_lock now;
 
     rec->kernel_count = 0;
     rec->flags &= (uint8_t) ~(SAMPLE_IN_KERNEL | SAMPLE_KERNEL_CUT);
     if (rec->lock == UNWIND_LOCK_FUTEX && rec->lock_owner)
-        return dispatch_futex(p, rec);
+        return dispatch_futex(d, p, rec);
     if (rec->lock != UNWIND_LOCK_UNREAD)
         return true;
-    if (p->jvm != JVM_READY || !p->vm || hotspot_lock_read(p->vm, rec->lock_owner, &now) != 0)
+    if (p->jvm != JVM_READY || !p->vm || dispatch_read_lock(d, p, rec, &now) != 0)
         return false;
     rec->lock = now.kind;
     rec->lock_class = now.class_word;
@@ -120,7 +141,7 @@ static void dispatch_one(struct dispatch *d, struct process *p, const struct sam
         lock = *rec;
         in.frames += rec->kernel_count;
         in.rec = &lock;
-        if (!dispatch_lock(p, &lock))
+        if (!dispatch_lock(d, p, &lock))
             return;
     }
     dispatch_deliver_or_hold(d, &in);

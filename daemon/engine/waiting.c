@@ -127,10 +127,11 @@ static void hand_on(struct dispatch *d, struct pending_sample *s, const struct h
         rec.user_count = (uint16_t)t->count;
         rec.user_end = t->end;
         rec.flags |= t->end == UNWIND_END_LIMIT || t->end == UNWIND_END_COPY ? SAMPLE_USER_CUT : 0;
-        rec.flags |= t->wants_thread || ((t->asks_lock || t->has_context) && !t->java_thread &&
-                                         runs_java(d->batch, t))
-                         ? SAMPLE_WANTS_THREAD
-                         : 0;
+        rec.flags |=
+            t->wants_thread || t->lock_unread ||
+                    ((t->asks_lock || t->has_context) && !t->java_thread && runs_java(d->batch, t))
+                ? SAMPLE_WANTS_THREAD
+                : 0;
         memcpy(d->frames + rec.kernel_count, d->batch->words + t->first,
                t->count * sizeof(*d->frames));
     }

@@ -370,8 +370,9 @@ int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_loc
 #define HOTSPOT_OWNER_MARK_HELD 1 /* owner word: a thread locked the object without a monitor */
 #define HOTSPOT_OWNER_MARK_MAX 2  /* owner words up to this are marks: no owner, unknown owner */
 /* The lock that a thread waits for now, as words of its memory. hotspot_lock_read() reads it.
- * @thread: address of the thread's JavaThread. Return: 0; -ENOENT: the thread waits for no lock, or
- * its memory is unreadable; HOTSPOT_GONE. */
+ * @thread: address of the thread's JavaThread. Return: 0. -ENOENT: the thread waits for no lock, or
+ * its memory is unreadable. -EAGAIN: unknown, as a collection moved objects, or the reading has not
+ * returned. HOTSPOT_GONE. */
 struct hotspot_lock {
     uint8_t kind; /* enum unwind_lock */
     uint64_t class_word, owner;
@@ -389,6 +390,8 @@ struct hotspot_waiting {
                         is read from memory, unless the thread has run */
     bool asks_lock;  /* input: also read the lock that the thread waits for */
     bool waits_for_lock; /* @lock is set */
+    bool lock_unread;    /* a collection moved objects, so that it is not known whether it waits for
+                            one */
     struct hotspot_lock lock;
     bool wants_thread; /* java_thread is 0, and the walk needed it */
     uint8_t end; /* enum unwind_end; NOT_TAKEN: the thread has run; COPY: the stack is longer than

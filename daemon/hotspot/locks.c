@@ -8,6 +8,10 @@
 
 #define CURRENT_THREAD_LOOKS 6 /* searches for how a thread finds its own JavaThread */
 #define SUPERS_MAX 64          /* superclasses of one class */
+#define LOCK_TRIES 2           /* readings of one lock: hardly two in a row are torn */
+/* Time limit of such a reading with ZGC, which may free objects and forwarding data during it. The
+ * thread that reads may have to wait for a processor. */
+#define LOCK_READ_NS (50 * NSEC_PER_MSEC)
 
 /* Returns the offset of the first reference in an object with no other field. lock_class() compares
  * it with the class's own description. */
@@ -33,6 +37,19 @@ static void find_class_objects(struct hotspot_vm *vm, struct unwind_locks *ret)
     ret->class_klass = (uint16_t)offset;
 }
 
+/* Finds where this VM publishes that objects move while no thread runs Java. ZGC does so by its bad
+ * mask. Without such addresses no reading of objects counts. */
+static int find_pauses(struct hotspot_vm *vm)
+{
+    int r;
+
+    vm->pauses = (struct unwind_pauses){ 0 };
+    r = vm->names.zgc ? 0 : pauses_find(vm, &vm->pauses);
+    if (r == -ENOENT)
+        vm->pauses.collects = UINT64_MAX; /* never readable */
+    return r == -ENOENT ? 0 : r;
+}
+
 static int locks_open(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -51,7 +68,7 @@ static int locks_open(struct hotspot_vm *vm)
     memory_begin(&vm->memory);
     r = memory_u64(&vm->memory, l->thread_klass_at, &thread) ?:
         field_offset(vm, thread, "parkBlocker", &blocker) ?:
-        field_offset(vm, thread, "eetop", &eetop);
+        field_offset(vm, thread, "eetop", &eetop) ?: find_pauses(vm);
     if (r < 0)
         return r;
     u.pending_monitor = layout_offset(l->thread_pending_monitor);
@@ -88,22 +105,23 @@ int hotspot_vm_locks(struct hotspot_vm *vm, struct unwind_locks *ret)
     if (vm_is_left(vm))
         return -EAGAIN;
     if (vm->proof.objects_off)
-        vm->locks_unusable = true;
-    if (!vm->locks.klass_bytes && !vm->locks_unusable) {
+        vm->lock_search.unusable = true;
+    if (!vm->locks.klass_bytes && !vm->lock_search.unusable) {
         r = locks_open(vm);
-        vm->locks_unusable = r == -ENOENT || r == -EBADMSG;
+        vm->lock_search.unusable = r == -ENOENT || r == -EBADMSG;
     }
     if (r == -ESRCH)
         return HOTSPOT_GONE;
     if (r < 0)
-        return vm->locks_unusable ? -ENOENT : -EAGAIN;
+        return vm->lock_search.unusable ? -ENOENT : -EAGAIN;
     if (vm->locks.klass_bytes && !vm->locks.thread_vtable &&
-        vm->current_looks < CURRENT_THREAD_LOOKS)
-        vm->current_looks += current_thread_find(vm, &vm->locks);
+        vm->lock_search.current_looks < CURRENT_THREAD_LOOKS)
+        vm->lock_search.current_looks += current_thread_find(vm, &vm->locks);
     *ret = vm->locks;
     if (!ret->klass_bytes || vm->proof.objects_off)
         return -ENOENT;
-    return ret->thread_vtable || vm->current_looks == CURRENT_THREAD_LOOKS ? 0 : -EAGAIN;
+    return ret->thread_vtable || vm->lock_search.current_looks == CURRENT_THREAD_LOOKS ? 0
+                                                                                       : -EAGAIN;
 }
 
 /* ---- classes ---- */
@@ -237,83 +255,107 @@ int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_loc
 
 /* ---- a waiting thread ---- */
 
-/* Reads from another process what lock.bpf.h reads in the thread itself. */
-struct lock_reader {
-    struct hotspot_vm *vm;
-    const struct unwind_locks *l;
-};
-
-static uint64_t read_word(const struct lock_reader *r, uint64_t at)
+/* Returns the word at @at, or 0. */
+static uint64_t read_word(struct hotspot_vm *vm, uint64_t at)
 {
     uint64_t v;
 
-    return memory_u64(&r->vm->memory, at, &v) == 0 ? v : 0;
+    return memory_u64(&vm->memory, at, &v) == 0 ? v : 0;
 }
 
-static uint64_t read_root(const struct lock_reader *r, uint64_t at, bool handle)
+/* Returns the object of the reference at @at, which is not in an object; 0: none. @handle: @at has
+ * the address of the reference. */
+static uint64_t read_root(struct hotspot_vm *vm, uint64_t at, bool handle)
 {
-    uint64_t v = read_word(r, at);
+    uint64_t object;
 
-    if (handle && v)
-        v = read_word(r, v);
-    return r->l->coloured ? oop_uncolour(v) : v;
+    if (handle)
+        at = read_word(vm, at);
+    return at && heap_handle(vm, at, &object) == 0 ? object : 0;
 }
 
-static uint64_t read_field(const struct lock_reader *r, uint64_t at)
+/* Returns the object of the reference at @at, which is in an object; 0: none. */
+static uint64_t read_field(struct hotspot_vm *vm, uint64_t at)
 {
-    uint32_t narrow;
+    uint64_t object;
 
-    if (r->l->oop_bytes != 4)
-        return read_root(r, at, /* handle= */ false);
-    if (memory_u32(&r->vm->memory, at, &narrow) < 0 || !narrow)
-        return 0;
-    return r->l->oop_base + ((uint64_t)narrow << r->l->oop_shift);
+    return heap_load(vm, at, &object) == 0 ? object : 0;
 }
 
-static uint64_t read_class(const struct lock_reader *r, uint64_t object)
+static uint64_t read_class(struct hotspot_vm *vm, uint64_t object)
 {
+    const struct unwind_locks *l = &vm->locks;
     uint64_t word = 0, klass;
 
-    if (!object ||
-        memory_number(&r->vm->memory, object + r->l->klass, r->l->klass_bytes, &word) < 0)
+    if (!object || memory_number(&vm->memory, object + l->klass, l->klass_bytes, &word) < 0)
         return 0;
-    if (r->l->compact && (word & 3) == 3)
-        word = read_word(r, word & ~UINT64_C(3));
-    if (!r->l->class_class || word >> r->l->mark_shift != r->l->class_class)
+    if (l->compact && (word & 3) == 3)
+        word = read_word(vm, word & ~UINT64_C(3));
+    if (!l->class_class || word >> l->mark_shift != l->class_class)
         return word;
-    klass = read_word(r, object + r->l->class_klass);
+    klass = read_word(vm, object + l->class_klass);
     return klass ? klass | UNWIND_LOCK_OF_CLASS : word;
+}
+
+/* Reads from another process what lock.bpf.h reads in the thread itself. */
+static int read_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
+{
+    const struct unwind_locks *l = &vm->locks;
+    uint64_t monitor, object;
+
+    *ret = (struct hotspot_lock){ .kind = UNWIND_LOCK_MONITOR };
+    monitor = read_word(vm, thread + l->pending_monitor);
+    if (monitor) {
+        ret->owner = read_word(vm, monitor + l->monitor_owner);
+    } else {
+        monitor = read_word(vm, thread + l->waiting_monitor);
+        ret->kind = UNWIND_LOCK_WAIT;
+    }
+    if (monitor) {
+        object = read_root(vm, monitor + l->monitor_object, l->monitor_handle);
+    } else {
+        ret->kind = UNWIND_LOCK_PARK;
+        object = read_root(vm, thread + l->thread_object, l->thread_handle);
+        object = object ? read_field(vm, object + l->park_blocker) : 0;
+        if (!object)
+            return -ENOENT;
+        ret->owner = read_field(vm, object + l->exclusive_owner);
+        if (ret->owner)
+            ret->owner = read_word(vm, ret->owner + l->eetop);
+    }
+    ret->class_word = read_class(vm, object);
+    return 0;
+}
+
+/* Does the work of read_lock(). Sets *torn if objects may have moved during it. */
+static int read_whole(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret, bool *torn)
+{
+    uint64_t mask_at = vm->zgc.known ? vm->zgc.at.bad_mask : 0, began_ns = clock_monotonic_ns();
+    uint64_t bad = mask_at ? read_word(vm, mask_at) : 0, pause = vm_pause(vm, &vm->pauses);
+    int r = read_lock(vm, thread, ret);
+
+    *torn = pause & UNWIND_COMPACT || vm_pause(vm, &vm->pauses) != pause ||
+            (mask_at &&
+             (read_word(vm, mask_at) != bad || clock_monotonic_ns() - began_ns > LOCK_READ_NS));
+    return r;
 }
 
 int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
 {
-    const struct lock_reader r = { vm, &vm->locks };
-    uint64_t monitor, object;
+    bool torn = true;
+    int r = -ENOENT;
 
     if (!vm->locks.klass_bytes)
         return -ENOENT;
-    *ret = (struct hotspot_lock){ .kind = UNWIND_LOCK_MONITOR };
-    monitor = read_word(&r, thread + r.l->pending_monitor);
-    if (monitor) {
-        ret->owner = read_word(&r, monitor + r.l->monitor_owner);
-    } else {
-        monitor = read_word(&r, thread + r.l->waiting_monitor);
-        ret->kind = UNWIND_LOCK_WAIT;
-    }
-    if (monitor) {
-        object = read_root(&r, monitor + r.l->monitor_object, r.l->monitor_handle);
-    } else {
-        object = read_root(&r, thread + r.l->thread_object, r.l->thread_handle);
-        object = object ? read_field(&r, object + r.l->park_blocker) : 0;
-        if (!object)
-            return -ENOENT;
-        ret->kind = UNWIND_LOCK_PARK;
-        ret->owner = read_field(&r, object + r.l->exclusive_owner);
-        if (ret->owner)
-            ret->owner = read_word(&r, ret->owner + r.l->eetop);
-    }
-    ret->class_word = read_class(&r, object);
-    return 0;
+    vm->memory.direct = true; /* a cached page may be older than a reference to an object in it */
+    for (unsigned i = 0; i < LOCK_TRIES && torn; i++)
+        r = read_whole(vm, thread, ret, &torn);
+    vm->memory.direct = false;
+    if (!torn)
+        return r;
+    /* A monitor, its owner and who waits for it are not in the heap. */
+    ret->class_word = 0;
+    return ret->kind == UNWIND_LOCK_PARK ? -EAGAIN : 0;
 }
 
 struct lock_question {
@@ -336,5 +378,7 @@ int hotspot_lock_read(struct hotspot_vm *vm, uint64_t thread, struct hotspot_loc
 
     if (r == 0)
         *ret = q.answer;
-    return r == -ESRCH ? (int)HOTSPOT_GONE : r < 0 ? -ENOENT : 0;
+    if (r == -ESRCH)
+        return HOTSPOT_GONE;
+    return r == 0 || r == -ENOENT ? r : -EAGAIN;
 }

@@ -166,6 +166,19 @@ enum context_forwards shenandoah_forwards(unsigned jdk, const char *version)
     return jdk < 13 ? CONTEXT_FORWARDS_WORD : CONTEXT_FORWARDS_MARK;
 }
 
+/* Sets where @p finds that objects move while no thread runs Java. Return: as pauses_find(). */
+static int pauses_of_threads(struct hotspot_vm *vm, struct context_path *p)
+{
+    const struct hotspot_layout *l = &vm->layout;
+
+    if (l->state_java > 0 && l->state_java <= UINT16_MAX && l->thread_state.offset > 0 &&
+        l->thread_state.offset <= UINT16_MAX) {
+        p->thread_state = (uint16_t)l->thread_state.offset;
+        p->in_java = (uint16_t)l->state_java;
+    }
+    return pauses_find(vm, &p->pauses);
+}
+
 /* Compiles all rows of c->tracer. Return: 0; 1: the VM may load further classes later; or as
  * tracer_class(). */
 static int compile_rows(struct compiler *c)
@@ -177,7 +190,7 @@ static int compile_rows(struct compiler *c)
     p->ids = c->tracer->ids == CONTEXT_IDS_LOG ? tracer_keys_kind() : c->tracer->ids;
     p->moves = c->vm->names.zgc;
     if (!p->moves && r == 0) {
-        r = pauses_find(c->vm, p);
+        r = pauses_of_threads(c->vm, p);
         if (r == -ENOENT)
             r = error_set(&c->q->err, -EOPNOTSUPP, "its VM does not say when it moves objects");
     }

@@ -118,9 +118,6 @@ int core_field(const struct compiler *c, enum core_class class, const char *name
                const char *signature, uint16_t *ret);
 /* Sets the offsets in java.base that every path needs. Returns 0 or -errno. */
 int core_compile(const struct compiler *c, struct context_path *p);
-/* Finds where the VM says that a collection moves objects while no thread runs Java. Return: 0;
- * -ENOENT: the VM's layout is not known; or as memory_u64(). */
-int pauses_find(struct hotspot_vm *vm, struct context_path *p);
 /* Gets the object in static field @row->field of @klass. Return: 0; -ENODATA: the field is null;
  * -EAGAIN: unreadable at this moment; -errno. */
 int local_static_object(const struct compiler *c, const struct tracer_row *row, uint64_t klass,

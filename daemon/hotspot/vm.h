@@ -63,6 +63,12 @@ struct zgc {
     struct unwind_zgc at; /* maps: by UNWIND_MAP_OLD and UNWIND_MAP_YOUNG; of one map: the first */
 };
 
+/* State of the search for the layout of locks. */
+struct lock_search {
+    bool unusable;
+    unsigned current_looks; /* searches for unwind_locks.thread_vtable so far */
+};
+
 /* Code that was still in place after flamed had read everything about it. */
 struct code_check {
     uint64_t epoch; /* epoch of the memory at the check; 0: the entry is free */
@@ -151,9 +157,9 @@ struct hotspot_vm {
     struct leaf_maps *leaf_maps; /* owned; NULL until needed */
     struct name_layout names;
     struct zgc zgc;
-    struct unwind_locks locks; /* klass_bytes 0: unknown */
-    bool locks_unusable;
-    unsigned current_looks; /* searches for locks.thread_vtable so far */
+    struct unwind_locks locks;   /* klass_bytes 0: unknown */
+    struct unwind_pauses pauses; /* known with @locks; all zero: ZGC */
+    struct lock_search lock_search;
     struct stubs stubs;
     struct kept_areas kept_areas;
     struct counters_places counters_places;
@@ -209,14 +215,22 @@ int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size
  * known. */
 uint64_t vm_heap_field(struct hotspot_vm *vm, struct layout_field field);
 
+/* ---- pauses.c ---- */
+
+/* Finds where the VM says that a collection moves objects while no thread runs Java. Return: 0;
+ * -ENOENT: the VM's layout is not known; -EAGAIN: unreadable at this moment; or as
+ * memory_u64(). */
+int pauses_find(struct hotspot_vm *vm, struct unwind_pauses *ret);
+/* Returns what the VM says of its collections now, inside a vm_call_fn: the bits of
+ * unwind/process.h, and above them the number. UINT64_MAX: unreadable. 0: the VM needs not say it,
+ * as @p is all zero. */
+uint64_t vm_pause(struct hotspot_vm *vm, const struct unwind_pauses *p);
+
 /* ---- call.c ---- */
 
 /* Reads the number of unloaded classes for later calls of hotspot_vm_unloads(), inside a
  * vm_call_fn. */
 void unloads_keep(struct hotspot_vm *vm);
-/* Does the work of hotspot_lock_read(), inside a vm_call_fn, with the pages of this call. */
-int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret);
-
 /* Reads the request of a waiting thread into @ret, by @path, inside a vm_call_fn. @process has the
  * layout of this VM. @java_thread: the thread's JavaThread; 0: unknown. */
 void vm_context(struct hotspot_vm *vm, struct context_path *path, struct unwind_process *process,
@@ -286,6 +300,9 @@ uint64_t zgc_forward(struct hotspot_vm *vm, uint64_t raw, uint64_t object);
 
 /* ---- locks.c ---- */
 
+/* Does the work of hotspot_lock_read(), inside a vm_call_fn. Uses no page that is cached. Return:
+ * 0; -ENOENT; -EAGAIN. */
+int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret);
 /* Reads the class at @klass, a result of vm_lock_klass(). vm->locks must be known. Returns 0 or
  * -errno. */
 int lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret);

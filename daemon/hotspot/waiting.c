@@ -147,6 +147,15 @@ static void read_context(struct hotspot_vm *vm, struct hotspot_waiting_batch *b,
         t->context.state = CONTEXT_NO_REQUEST;
 }
 
+/* Reads the lock that @t waits for. */
+static void read_lock(struct hotspot_vm *vm, struct hotspot_waiting *t)
+{
+    int r = t->asks_lock && t->java_thread ? vm_lock(vm, t->java_thread, &t->lock) : -ENOENT;
+
+    t->waits_for_lock = r == 0;
+    t->lock_unread = r == -EAGAIN;
+}
+
 static int run_waiting(struct hotspot_vm *vm, void *arg)
 {
     struct hotspot_waiting_batch *b = arg;
@@ -167,8 +176,7 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
         walk(h, b, t);
         if (!vm || t->stack_bytes) /* memory has no lock or request of that sample */
             continue;
-        t->waits_for_lock =
-            t->asks_lock && t->java_thread && vm_lock(vm, t->java_thread, &t->lock) == 0;
+        read_lock(vm, t);
         t->has_context = b->path.step_count > 0;
         if (t->has_context)
             read_context(vm, b, t);
@@ -176,7 +184,7 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
             t->end = UNWIND_END_NOT_TAKEN;
             b->word_count -= t->count;
             t->count = 0;
-            t->waits_for_lock = t->has_context = false;
+            t->waits_for_lock = t->lock_unread = t->has_context = false;
         }
     }
     if (vm && !b->stacks_bytes) /* for naming the stacks later */

@@ -110,13 +110,9 @@ struct context_path {
     uint16_t node_hash, node_value, node_next; /* offsets in HashMap.Node */
     uint16_t moves;    /* 1: the VM runs ZGC, which moves objects while threads run */
     uint16_t forwards; /* enum context_forwards */
-    /* What the VM says of its collections, while no thread runs Java: addresses. 0: nothing. */
-    uint64_t collections;              /* CollectedHeap::_total_collections, of four bytes */
-    uint64_t collects;                 /* CollectedHeap::_is_gc_active, of one byte */
-    uint64_t compact_from, compact_to; /* when the collector that compacts began and ended the last
-                                        * time; 0: not known */
-    uint16_t thread_state;             /* offset in JavaThread; 0: not known */
-    uint16_t in_java;                  /* its value while the thread runs Java */
+    struct unwind_pauses pauses;
+    uint16_t thread_state; /* offset in JavaThread; 0: not known */
+    uint16_t in_java;      /* its value while the thread runs Java */
     uint32_t zero;
     uint64_t stack_start; /* proc_stat's stack_start, by which the broker identifies the program */
     struct context_step steps[CONTEXT_STEPS_MAX];

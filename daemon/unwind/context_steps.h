@@ -475,9 +475,6 @@ UNWIND_INLINE uint32_t context_thread_state(struct context_work *w, const struct
     return (uint32_t)(w->kept[state / 8] >> state % 8 * 8);
 }
 
-#define CONTEXT_PAUSE 1   /* a collection is under way, and no thread runs Java */
-#define CONTEXT_COMPACT 2 /* it compacts */
-
 /* Returns what the VM says of its collections now: bits and, above them, the number. ~0: it could
  * not be read. Not static in BPF, as context_probe(). */
 UNWIND_FUNCTION uint64_t context_pause(struct context_work *w, struct context_path *path)
@@ -490,12 +487,12 @@ UNWIND_FUNCTION uint64_t context_pause(struct context_work *w, struct context_pa
     context_forget_lines(w);
     fault = w->fault;
     w->fault = 0;
-    n = context_load(w, path->collections, 4) << 2;
-    if (context_load(w, path->collects, 1)) {
-        n |= CONTEXT_PAUSE;
-        from = path->compact_from ? context_load(w, path->compact_from, 8) : ~0ULL;
-        if (from == ~0ULL || from > context_load(w, path->compact_to, 8))
-            n |= CONTEXT_COMPACT;
+    n = context_load(w, path->pauses.collections, 4) << UNWIND_PAUSE_BITS;
+    if (context_load(w, path->pauses.collects, 1)) {
+        n |= UNWIND_PAUSE;
+        from = path->pauses.compact_from ? context_load(w, path->pauses.compact_from, 8) : ~0ULL;
+        if (from == ~0ULL || from > context_load(w, path->pauses.compact_to, 8))
+            n |= UNWIND_COMPACT;
     }
     if (w->fault)
         return ~0ULL;
@@ -508,12 +505,12 @@ UNWIND_FUNCTION uint64_t context_pause(struct context_work *w, struct context_pa
 UNWIND_INLINE bool context_heeds_pauses(struct context_work *w, struct context_path *path,
                                         const struct unwind_process *p)
 {
-    if (!path->collects || path->ids == CONTEXT_IDS_RECORD)
+    if (!path->pauses.collects || path->ids == CONTEXT_IDS_RECORD)
         return false;
     if (context_thread_state(w, path, &p->vm.locks) == path->in_java)
         return false;
     w->pause = context_pause(w, path);
-    if (w->pause & CONTEXT_PAUSE)
+    if (w->pause & UNWIND_PAUSE)
         w->fresh = 1;
     return true;
 }
@@ -530,7 +527,7 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
     w->thread = thread;
     w->fresh = p->vm.zgc.bad_mask || path->forwards;
     heeds = context_heeds_pauses(w, path, p);
-    if (heeds && w->pause & CONTEXT_COMPACT)
+    if (heeds && w->pause & UNWIND_COMPACT)
         return 1;
     if (p->vm.zgc.bad_mask)
         w->begun_ns = context_now_ns();

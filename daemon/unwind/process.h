@@ -95,6 +95,19 @@ struct unwind_zgc {
     uint32_t zero;
 };
 
+/* What a VM says of its collections while no thread runs Java: addresses. 0: nothing. */
+struct unwind_pauses {
+    uint64_t collections;              /* CollectedHeap::_total_collections, of four bytes */
+    uint64_t collects;                 /* CollectedHeap::_is_gc_active, of one byte */
+    uint64_t compact_from, compact_to; /* when the collector that compacts began and ended the last
+                                        * time; 0: not known */
+};
+
+/* Bits of a reading of these. Above them is the number of collections. */
+#define UNWIND_PAUSE 1   /* a collection is under way, and no thread runs Java */
+#define UNWIND_COMPACT 2 /* it compacts */
+#define UNWIND_PAUSE_BITS 2
+
 /* The first members of a ZForwarding. */
 struct unwind_forwarding {
     uint64_t start, bytes; /* the memory that objects were moved out of, as offsets */

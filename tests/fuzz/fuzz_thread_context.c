@@ -61,10 +61,10 @@ static size_t make_path(const uint8_t *data, size_t size, struct context_path *r
     };
 
     if (data[2] >> 6) { /* the VM says when it moves objects */
-        p.collections = HEAP + 4 * data[3];
-        p.collects = HEAP + data[4];
-        p.compact_from = data[2] >> 7 ? HEAP + 8 * data[5] : 0;
-        p.compact_to = HEAP + 8 * data[6];
+        p.pauses.collections = HEAP + 4 * data[3];
+        p.pauses.collects = HEAP + data[4];
+        p.pauses.compact_from = data[2] >> 7 ? HEAP + 8 * data[5] : 0;
+        p.pauses.compact_to = HEAP + 8 * data[6];
         p.thread_state = data[7];
         p.in_java = data[8];
     }

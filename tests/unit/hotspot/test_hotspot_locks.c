@@ -4,6 +4,8 @@
 #include "suite.h"
 #include "vm_image.h"
 
+#include "unwind/forwarding.h"
+
 #define KLASS_NAME 16 /* offsets, in bytes */
 #define KLASS_SUPER 24
 #define THREAD (VM_IMAGE + 0x1000)
@@ -13,6 +15,7 @@
 
 static struct hotspot_vm *vm;
 static uint64_t next_symbol;
+static memory_read_fn read_image;
 
 static void setup(void)
 {
@@ -22,7 +25,7 @@ static void setup(void)
     vm->layout.klass_super = vm_image_field(KLASS_SUPER, 8);
     vm->layout.symbol_length = vm_image_field(0, 2);
     vm->layout.symbol_body = vm_image_field(2, 0);
-    vm->names.known = true;
+    vm->names = (struct name_layout){ .known = true };
     vm->locks = (struct unwind_locks){ .pending_monitor = 8,
                                        .waiting_monitor = 16,
                                        .thread_object = 24,
@@ -210,12 +213,14 @@ START_TEST(references_in_each_form)
     check_lock(UNWIND_LOCK_MONITOR, CLASS(1), 0);
     vm_image_put(MONITOR + 8, 0); /* an empty handle */
     check_lock(UNWIND_LOCK_MONITOR, 0, 0);
+    vm->names.coloured_oops = true;
     vm->locks.coloured = 1;
     vm_image_put(MONITOR + 8, VM_IMAGE + 0x1d00);
     for (unsigned remapped = 0; remapped < 4; remapped++) {
         vm_image_put(VM_IMAGE + 0x1d00, OBJECT << (13 + remapped) | UINT64_C(1) << (12 + remapped));
         check_lock(UNWIND_LOCK_MONITOR, CLASS(1), 0);
     }
+    vm->names.coloured_oops = false;
     vm->locks.coloured = 0;
     vm_image_put(VM_IMAGE + 0x1d00, OBJECT);
     vm->locks.compact = 1;
@@ -245,12 +250,199 @@ START_TEST(parked_threads)
     vm_image_put(blocker + 48, 0x1000);
     check_lock(UNWIND_LOCK_PARK, CLASS(2), 0);
     /* compressed references: four bytes, shifted */
-    vm->locks.oop_bytes = 4;
-    vm->locks.oop_shift = 3;
-    vm->locks.oop_base = VM_IMAGE;
+    vm->names.compressed_oops = true;
+    vm->names.oop_shift = 3;
+    vm->names.oop_base = VM_IMAGE;
     vm_image_put(OBJECT + 32, (blocker - VM_IMAGE) >> 3);
     vm_image_put(blocker + 48, UINT64_C(0x5555555500000000) | (holder - VM_IMAGE) >> 3);
     check_lock(UNWIND_LOCK_PARK, CLASS(2), OWNER);
+}
+END_TEST
+
+/* Offsets from VM_IMAGE of what ZGC says of objects that it has moved. */
+enum { BAD_MASK = 0x2000, MAP = 0x2008, FORWARDING = 0x2100, ENTRIES = FORWARDING + 64 };
+
+#define ENTRY_COUNT 4
+#define MOVED (VM_IMAGE + 0x3000)
+#define GOOD(object)                                                                               \
+    ((object) << 13 | 1 << 12) /* references: up to date, and older than a move                    \
+                                */
+#define STALE(object) ((object) << 15 | 1 << 14)
+
+/* ZGC has moved each object @n bytes behind OBJECT to @n bytes behind MOVED. Its page has other
+ * objects now. */
+static void make_zgc(void)
+{
+    const struct unwind_forwarding f = { .bytes = 1 << UNWIND_GRANULE_SHIFT,
+                                         .alignment_shift = 4,
+                                         .length = ENTRY_COUNT };
+    uint64_t entry = (OBJECT - VM_IMAGE) >> 4 << UNWIND_ENTRY_INDEX_SHIFT |
+                     (MOVED - VM_IMAGE) << UNWIND_ENTRY_OFFSET_SHIFT | UNWIND_ENTRY_POPULATED;
+
+    vm->names.zgc = true;
+    vm->names.coloured_oops = true;
+    vm->locks.coloured = 1;
+    vm->zgc = (struct zgc){ .known = true,
+                            .at = { .bad_mask = VM_IMAGE + BAD_MASK,
+                                    .offset_mask = UINT32_MAX,
+                                    .granules = 1,
+                                    .maps = { VM_IMAGE + MAP },
+                                    .forwarding_bytes = ENTRIES - FORWARDING } };
+    vm_image_put(VM_IMAGE + BAD_MASK, 0xe000);
+    vm_image_put(VM_IMAGE + MAP, VM_IMAGE + FORWARDING);
+    memcpy(vm_image_at(VM_IMAGE + FORWARDING), &f, sizeof(f));
+    for (size_t i = 0; i < ENTRY_COUNT; i++)
+        vm_image_put(VM_IMAGE + ENTRIES + 8 * i, entry);
+    vm_image_put(OBJECT + 8, CLASS(4));
+    vm_image_put(MOVED + 8, CLASS(1));
+}
+
+/* A reference that nobody has loaded since is still that to the old place. */
+START_TEST(moved_monitors)
+{
+    make_zgc();
+    vm->locks.monitor_handle = 1;
+    vm_image_put(THREAD + 8, MONITOR);
+    vm_image_put(MONITOR + 8, MONITOR + 64);
+    vm_image_put(MONITOR + 64, GOOD(OBJECT));
+    check_lock(UNWIND_LOCK_MONITOR, CLASS(4), 0);
+    vm_image_put(MONITOR + 64, STALE(OBJECT));
+    check_lock(UNWIND_LOCK_MONITOR, CLASS(1), 0);
+}
+END_TEST
+
+START_TEST(moved_blockers)
+{
+    const uint64_t object = VM_IMAGE + 0x3800;
+
+    make_zgc();
+    vm_image_put(THREAD + 24, GOOD(object));
+    vm_image_put(object + 32, STALE(OBJECT));
+    vm_image_put(object + 40, OWNER);
+    vm_image_put(MOVED + 48, GOOD(object));
+    check_lock(UNWIND_LOCK_PARK, CLASS(1), OWNER);
+    /* the java.lang.Thread itself has moved */
+    vm_image_put(THREAD + 24, STALE(OBJECT));
+    vm_image_put(OBJECT + 32, GOOD(MONITOR)); /* what has its place now */
+    vm_image_put(MONITOR + 8, CLASS(5));
+    vm_image_put(MOVED + 32, GOOD(object));
+    vm_image_put(object + 8, CLASS(3));
+    check_lock(UNWIND_LOCK_PARK, CLASS(3), 0);
+}
+END_TEST
+
+/* A page that is cached may be older than a reference to an object in it. */
+START_TEST(reads_no_cached_page)
+{
+    struct hotspot_lock lock;
+    uint64_t word;
+
+    vm_image_put(THREAD + 8, MONITOR);
+    vm_image_put(MONITOR + 8, OBJECT);
+    vm_image_put(OBJECT + 8, CLASS(4));
+    memory_begin(&vm->memory);
+    ck_assert_int_eq(memory_u64(&vm->memory, OBJECT + 8, &word), 0);
+    vm_image_put(OBJECT + 8, CLASS(1));
+    ck_assert_int_eq(vm_lock(vm, THREAD, &lock), 0);
+    ck_assert_uint_eq(lock.class_word, CLASS(1));
+    ck_assert_int_eq(memory_u64(&vm->memory, OBJECT + 8, &word), 0);
+    ck_assert_uint_eq(word, CLASS(4)); /* the rest of the call still has its pages */
+}
+END_TEST
+
+/* Offsets from VM_IMAGE of what the VM says of its collections. */
+enum { COLLECTIONS = 0x4000, COLLECTS = 0x4008, COMPACT = 0x4010 };
+
+struct pause {
+    uint8_t collects, from, to; /* from, to: when the last compaction began and ended */
+};
+
+static void say_pause(struct pause p)
+{
+    vm->pauses = (struct unwind_pauses){ VM_IMAGE + COLLECTIONS, VM_IMAGE + COLLECTS,
+                                         VM_IMAGE + COMPACT, VM_IMAGE + COMPACT + 8 };
+    *vm_image_at(VM_IMAGE + COLLECTS) = p.collects;
+    vm_image_put(VM_IMAGE + COMPACT, p.from);
+    vm_image_put(VM_IMAGE + COMPACT + 8, p.to);
+}
+
+static const struct {
+    struct pause pause;
+    bool known;
+} PAUSES[] = {
+    { { 0, 0, 0 }, true },
+    { { 0, 5, 4 }, true }, /* the heap has moved */
+    { { 1, 4, 5 }, true }, /* it copies */
+    { { 1, 5, 4 }, false },
+};
+
+START_TEST(a_compaction_hides_objects)
+{
+    struct hotspot_lock lock;
+    bool known = PAUSES[_i].known;
+
+    say_pause(PAUSES[_i].pause);
+    vm_image_put(THREAD + 8, MONITOR);
+    vm_image_put(MONITOR + 8, OBJECT);
+    vm_image_put(MONITOR + 16, OWNER);
+    vm_image_put(OBJECT + 8, CLASS(1));
+    check_lock(UNWIND_LOCK_MONITOR, known ? CLASS(1) : 0, OWNER);
+    vm_image_put(THREAD + 8, 0);
+    ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), known ? -ENOENT : -EAGAIN);
+    vm_image_put(THREAD + 24, OBJECT);
+    vm_image_put(OBJECT + 32, MONITOR);
+    ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), known ? 0 : -EAGAIN);
+    vm->pauses.compact_from = vm->pauses.compact_to = 0; /* each collection may compact */
+    ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), PAUSES[_i].pause.collects ? -EAGAIN : 0);
+    vm->pauses.collects = UINT64_MAX;
+    ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -EAGAIN);
+}
+END_TEST
+
+static unsigned reads,
+    change_at; /* from this read on, the VM says something else after every third */
+static struct pause next_pause;
+
+static ssize_t read_and_change(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    ssize_t r = read_image(cookie, address, buf, n);
+
+    if (++reads >= change_at && (reads - change_at) % 3 == 0) {
+        vm_image_put(THREAD + 24, OBJECT + 0x100); /* another object, of another class */
+        say_pause(next_pause);
+        vm_image_put_int(VM_IMAGE + COLLECTIONS, reads);
+    }
+    return r;
+}
+
+/* A collection begins or ends at any read, and others do at the second try. */
+START_TEST(a_collection_beside_the_reading)
+{
+    const struct pause first = { _i & 1, 4, 5 };
+    struct hotspot_lock lock;
+    unsigned all;
+
+    vm_image_put(OBJECT + 32, MONITOR);
+    vm_image_put(OBJECT + 0x100 + 32, THREAD);
+    vm_image_put(MONITOR + 8, CLASS(1));
+    vm_image_put(THREAD + 8, 0);
+    next_pause = (struct pause){ !first.collects, 4, 5 };
+    read_image = vm->memory.read;
+    vm->memory.read = read_and_change;
+    reads = 0;
+    change_at = 1000;
+    vm_image_put(THREAD + 24, OBJECT);
+    say_pause(first);
+    ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), 0);
+    all = reads;
+    ck_assert_uint_le(all, first.collects ? 16 : 12);
+    for (change_at = 1; change_at < all - (first.collects ? 2 : 0); change_at++) {
+        vm_image_put(THREAD + 24, OBJECT);
+        say_pause(first);
+        reads = 0;
+        ck_assert_msg(hotspot_lock_read(vm, THREAD, &lock) == -EAGAIN, "a change at read %u of %u",
+                      change_at, all);
+    }
 }
 END_TEST
 
@@ -265,7 +457,6 @@ START_TEST(not_known_is_no_lock)
 END_TEST
 
 static unsigned refused; /* reads that are refused from now on */
-static memory_read_fn read_image;
 
 static ssize_t read_or_refuse(void *cookie, uint64_t address, void *buf, size_t n)
 {
@@ -317,6 +508,11 @@ int main(void)
     tcase_add_test(tc, objects_of_classes);
     tcase_add_test(tc, references_in_each_form);
     tcase_add_test(tc, parked_threads);
+    tcase_add_test(tc, moved_monitors);
+    tcase_add_test(tc, moved_blockers);
+    tcase_add_test(tc, reads_no_cached_page);
+    tcase_add_loop_test(tc, a_compaction_hides_objects, 0, ARRAY_SIZE(PAUSES));
+    tcase_add_loop_test(tc, a_collection_beside_the_reading, 0, 2);
     tcase_add_test(tc, not_known_is_no_lock);
     tcase_add_test(tc, a_refused_read_is_no_verdict);
     return suite_run_case("hotspot_locks", tc);

@@ -132,6 +132,36 @@ START_TEST(native_threads_have_no_request)
 }
 END_TEST
 
+/* The lock of a look is read again later if a collection moves objects. */
+START_TEST(knows_no_lock_while_objects_move)
+{
+    struct unwind_locks *l = &w->vm.locks;
+    bool moves = _i & 1, waits = _i & 2;
+    struct hotspot_waiting *t;
+
+    w->vm.names.known = true;
+    *l = (struct unwind_locks){ .klass_bytes = 8, .thread_object = 8, .park_blocker = 16 };
+    w->vm.pauses = (struct unwind_pauses){ .collections = WAITING_CODE, .collects = WAITING_CODE };
+    memset(w->code, 0, 1024);
+    w->code[0] = moves;
+    make_frames(10, 4, 0);
+    memcpy(w->code + 256 + 8, &(uint64_t){ WAITING_CODE + 512 }, 8);
+    memcpy(w->code + 512 + 16, &(uint64_t){ waits ? WAITING_CODE + 768 : 0 }, 8);
+    for (int i = 0; i < 1000; i++) {
+        w->batch.count = 0;
+        t = waiting_image_add(w, waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
+        t->asks_lock = true;
+        t->java_thread = WAITING_CODE + 256;
+        ck_assert_int_eq(waiting_image_walk(w), 0);
+        if (t->end != UNWIND_END_NOT_TAKEN)
+            break;
+    }
+    ck_assert_uint_eq(t->end, UNWIND_END_ROOT);
+    ck_assert_int_eq(t->lock_unread, moves);
+    ck_assert_int_eq(t->waits_for_lock, waits && !moves);
+}
+END_TEST
+
 START_TEST(a_stack_has_its_limit)
 {
     const struct hotspot_waiting *t;
@@ -283,6 +313,7 @@ int main(void)
     tcase_add_test(tc, a_walk_counts_unloads);
     tcase_add_test(tc, unreadable_counters_are_given_up);
     tcase_add_test(tc, native_threads_have_no_request);
+    tcase_add_loop_test(tc, knows_no_lock_while_objects_move, 0, 4);
     tcase_add_test(tc, a_stack_has_its_limit);
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
     tcase_add_test(tc, a_process_that_is_gone);

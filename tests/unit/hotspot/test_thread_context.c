@@ -645,10 +645,10 @@ END_TEST
 static void heed(unsigned state, struct pause p)
 {
     path.ids = CONTEXT_IDS_NONE;
-    path.collections = HEAP + COLLECTOR;
-    path.collects = HEAP + COLLECTOR + 8;
-    path.compact_from = HEAP + COMPACT;
-    path.compact_to = HEAP + COMPACT + 8;
+    path.pauses.collections = HEAP + COLLECTOR;
+    path.pauses.collects = HEAP + COLLECTOR + 8;
+    path.pauses.compact_from = HEAP + COMPACT;
+    path.pauses.compact_to = HEAP + COMPACT + 8;
     path.thread_state = STATE;
     path.in_java = IN_JAVA;
     put(THREAD + STATE, state);
@@ -733,13 +733,14 @@ END_TEST
 START_TEST(needs_to_know_of_collections)
 {
     heed(IN_NATIVE, (struct pause){ 1, 0, 0 });
-    path.compact_from = path.compact_to = 0; /* a VM without counters: each one may compact */
+    path.pauses.compact_from = path.pauses.compact_to =
+        0; /* a VM without counters: each one may compact */
     walk();
     ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
     heed(IN_NATIVE, (struct pause){ 0, 0, 0 });
     walk();
     ck_assert_uint_eq(found.state, CONTEXT_NAMED);
-    path.collects = HEAP + 2 * HEAP_BYTES;
+    path.pauses.collects = HEAP + 2 * HEAP_BYTES;
     walk();
     ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
 }

@@ -116,7 +116,7 @@ static void make_vm(struct threads_image *t)
     vm->locks = (struct unwind_locks){
         .klass_bytes = 8, .monitor_object = 8, .monitor_owner = 16, .monitor_handle = true
     };
-    vm->locks_unusable = true; /* locks must not be searched */
+    vm->lock_search.unusable = true; /* locks must not be searched */
 }
 
 static void make_layouts(struct threads_image *t)
