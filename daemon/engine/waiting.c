@@ -204,7 +204,7 @@ static bool add_to_batch(struct dispatch *d, struct process *p, const struct pen
     *t = (struct hotspot_waiting){ .host_tid = (int32_t)s->rec.host_tid,
                                    .stack_at = b->stacks_bytes,
                                    .stack_bytes = (uint32_t)s->stack.n };
-    t->java_thread = anchors_thread(d->anchors, p, t->host_tid);
+    t->java_thread = anchors_thread(d->anchors, p, t->host_tid, &t->ns_tid);
     t->asks_lock = s->rec.set == LOOKS_SET;
     memcpy(t->registers, s->frames + s->rec.kernel_count, sizeof(t->registers));
     memcpy(hotspot_waiting_stacks(b) + b->stacks_bytes, s->stack.p, s->stack.n);

@@ -397,9 +397,10 @@ struct hotspot_waiting {
     uint8_t end; /* enum unwind_end; NOT_TAKEN: the thread has run; COPY: the stack is longer than
                     its copy */
     uint64_t registers[SAMPLE_REGISTER_COUNT]; /* by enum sample_register */
-    uint64_t java_thread;                      /* 0: unknown */
-    uint32_t first, count;                     /* range in the words of the batch */
-    bool has_context;                          /* @context was read */
+    uint64_t java_thread;  /* 0: unknown, or the JavaThread of another thread by now */
+    int32_t ns_tid;        /* id that java_thread must have in the VM; 0: any */
+    uint32_t first, count; /* range in the words of the batch */
+    bool has_context;      /* @context was read */
     struct sample_context context;
 };
 /* Threads of one process to walk. The caller sets all members before word_count, except @done. */

@@ -147,6 +147,16 @@ static void read_context(struct hotspot_vm *vm, struct hotspot_waiting_batch *b,
         t->context.state = CONTEXT_NO_REQUEST;
 }
 
+/* Drops the JavaThread of @t if it is that of another thread: the kernel gives the ids of ended
+ * threads to new ones. */
+static void check_thread(struct hotspot_vm *vm, struct hotspot_waiting *t)
+{
+    int32_t tid;
+
+    if (t->ns_tid && (thread_tid(vm, t->java_thread, &tid) < 0 || tid != t->ns_tid))
+        t->java_thread = 0;
+}
+
 /* Reads the lock that @t waits for. */
 static void read_lock(struct hotspot_vm *vm, struct hotspot_waiting *t)
 {
@@ -173,6 +183,8 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
          b->done++) {
         struct hotspot_waiting *t = &b->threads[b->done];
 
+        if (vm && t->java_thread)
+            check_thread(vm, t);
         walk(h, b, t);
         if (!vm || t->stack_bytes) /* memory has no lock or request of that sample */
             continue;

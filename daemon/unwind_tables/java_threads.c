@@ -249,13 +249,16 @@ void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns)
              now_ns);
 }
 
-uint64_t anchors_thread(struct anchors *a, const struct process *p, int32_t host_tid)
+uint64_t anchors_thread(struct anchors *a, const struct process *p, int32_t host_tid,
+                        int32_t *ret_ns_tid)
 {
     const struct anchored *known = find(a, &p->id);
 
     for (size_t i = 0; known && i < known->count; i++) {
-        if (known->threads[i].told_tid == host_tid)
-            return known->threads[i].address;
+        if (known->threads[i].told_tid != host_tid)
+            continue;
+        *ret_ns_tid = known->threads[i].ns_tid;
+        return known->threads[i].address;
     }
     return 0;
 }

@@ -23,6 +23,8 @@ void anchors_see(struct anchors *a, struct process *p, const struct sample_recor
 /* Looks up all threads of @p, within the same limit. Threads that started since the last reading
  * stay unknown until the next reading. */
 void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns);
-/* Returns the JavaThread of thread @host_tid of @p; 0: not known. */
-uint64_t anchors_thread(struct anchors *a, const struct process *p, int32_t host_tid);
+/* Returns the JavaThread of thread @host_tid of @p; 0: not known. The thread may have ended since
+ * the VM's list was read: sets *ret_ns_tid to the id that the JavaThread must still have. */
+uint64_t anchors_thread(struct anchors *a, const struct process *p, int32_t host_tid,
+                        int32_t *ret_ns_tid);
 void anchors_forget(struct anchors *a, const struct process *p);

@@ -132,11 +132,12 @@ START_TEST(native_threads_have_no_request)
 }
 END_TEST
 
-/* The lock of a look is read again later if a collection moves objects. */
+/* The lock of a look is read again later if a collection moves objects, or if the JavaThread is
+ * that of another thread by now. */
 START_TEST(knows_no_lock_while_objects_move)
 {
     struct unwind_locks *l = &w->vm.locks;
-    bool moves = _i & 1, waits = _i & 2;
+    bool moves = _i & 1, waits = _i & 2, other = _i & 4;
     struct hotspot_waiting *t;
 
     w->vm.names.known = true;
@@ -144,6 +145,10 @@ START_TEST(knows_no_lock_while_objects_move)
     w->vm.pauses = (struct unwind_pauses){ .collections = WAITING_CODE, .collects = WAITING_CODE };
     memset(w->code, 0, 1024);
     w->code[0] = moves;
+    w->vm.layout.thread_osthread = (struct layout_field){ .offset = 32, .width = 8 };
+    w->vm.layout.osthread_id = (struct layout_field){ .offset = 8, .width = 4 };
+    memcpy(w->code + 256 + 32, &(uint64_t){ WAITING_CODE + 896 }, 8);
+    w->code[896 + 8] = other ? 8 : 7; /* the thread that has the JavaThread now */
     make_frames(10, 4, 0);
     memcpy(w->code + 256 + 8, &(uint64_t){ WAITING_CODE + 512 }, 8);
     memcpy(w->code + 512 + 16, &(uint64_t){ waits ? WAITING_CODE + 768 : 0 }, 8);
@@ -152,13 +157,15 @@ START_TEST(knows_no_lock_while_objects_move)
         t = waiting_image_add(w, waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
         t->asks_lock = true;
         t->java_thread = WAITING_CODE + 256;
+        t->ns_tid = 7;
         ck_assert_int_eq(waiting_image_walk(w), 0);
         if (t->end != UNWIND_END_NOT_TAKEN)
             break;
     }
     ck_assert_uint_eq(t->end, UNWIND_END_ROOT);
-    ck_assert_int_eq(t->lock_unread, moves);
-    ck_assert_int_eq(t->waits_for_lock, waits && !moves);
+    ck_assert_int_eq(t->java_thread != 0, !other);
+    ck_assert_int_eq(t->lock_unread, moves && !other);
+    ck_assert_int_eq(t->waits_for_lock, waits && !moves && !other);
 }
 END_TEST
 
@@ -313,7 +320,7 @@ int main(void)
     tcase_add_test(tc, a_walk_counts_unloads);
     tcase_add_test(tc, unreadable_counters_are_given_up);
     tcase_add_test(tc, native_threads_have_no_request);
-    tcase_add_loop_test(tc, knows_no_lock_while_objects_move, 0, 4);
+    tcase_add_loop_test(tc, knows_no_lock_while_objects_move, 0, 8);
     tcase_add_test(tc, a_stack_has_its_limit);
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
     tcase_add_test(tc, a_process_that_is_gone);
