@@ -19,7 +19,8 @@
 
 #define KILLS 200
 #define KILL_LATEST_US 30000
-#define FINE_MINUTES 60u /* these last ones are also read minute by minute */
+#define MAX_AGE_S (30u * 86400) /* a fast machine writes over a day of minutes */
+#define FINE_MINUTES 60u        /* these last ones are also read minute by minute */
 
 static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40, NULL },
                                         { 43, 1001, "cart", "other", 20, NULL } };
@@ -34,7 +35,7 @@ struct progress {
 /* Puts minute after minute, and rolls up after each, until it is killed. */
 static _Noreturn void child(struct progress *shared)
 {
-    struct history *h = open_history(1 << 30, 86400);
+    struct history *h = open_history(1 << 30, MAX_AGE_S);
 
     atomic_store(&shared->opened, true);
     for (;;) {
@@ -70,7 +71,7 @@ static unsigned check(unsigned done)
 {
     unsigned first = done - MIN(done, FINE_MINUTES), written;
     struct read_sums all = { 0 }, last = { 0 };
-    struct history *h = open_history(1 << 30, 86400);
+    struct history *h = open_history(1 << 30, MAX_AGE_S);
 
     read_range(h, 0, UINT64_MAX, 0, &all);
     read_range(h, T0 + first * HISTORY_MINUTE_NS, UINT64_MAX, HISTORY_MINUTE_NS, &last);
