@@ -43,11 +43,15 @@ int store_failed(struct store *s, struct error *err, const char *what)
                   err, what);
 }
 
-int store_step_failed(struct store *s, sqlite3_stmt *stmt, int step, struct error *err,
-                      const char *what)
+int store_step(struct store *s, sqlite3_stmt *stmt, const char *what, struct error *err)
 {
+    int step = sqlite3_step(stmt);
+
+    if (step == SQLITE_ROW || step == SQLITE_DONE)
+        return step == SQLITE_ROW;
     if (sqlite3_db_handle(stmt) == s->db)
         return store_failed(s, err, what);
+    /* the connection does not know its error any more */
     return failed(s, step, sqlite3_errstr(step), /* closed= */ true, err, what);
 }
 

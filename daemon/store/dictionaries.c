@@ -12,25 +12,25 @@ static int dictionary_read(struct store *s, int64_t id, struct dictionary **ret,
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     struct dictionary *e = NULL;
+    int step = 0;
     int r = store_query(s, "SELECT body FROM additions WHERE epoch = ? ORDER BY seq", &stmt, err,
-                        VALUE(id)),
-        step;
+                        VALUE(id));
 
     if (r == 0)
         r = dictionary_new(id, &e);
     if (r < 0)
         return r;
-    while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+    while (r == 0 &&
+           (step = store_step(s, stmt, "cannot read the names of stored captures", err)) > 0) {
         struct span packed = { sqlite3_column_blob(stmt, 0),
                                (size_t)sqlite3_column_bytes(stmt, 0) };
         _cleanup_buf_ struct buf body = BUF_UPTO(BLOB_MAX_BYTES);
 
         r = blob_decompress(packed, &body) ?: dictionary_replay(e, buf_span(&body));
     }
-    if (r == 0 && step != SQLITE_DONE)
-        r = store_failed(s, err, "cannot read the names of stored captures");
-    else if (r < 0)
+    if (r < 0)
         error_code(err, r, "the store's names are damaged");
+    r = r < 0 ? r : step;
     if (r < 0) {
         dictionary_free(e);
         return r;
@@ -65,11 +65,13 @@ static int dictionary_newest(struct store *s, int64_t *ret_id, uint64_t *ret_cre
         store_prepare(s, "SELECT id, created_ns FROM epochs ORDER BY id DESC LIMIT 1", &stmt, err);
 
     *ret_id = 0;
-    if (r == 0 && sqlite3_step(stmt) == SQLITE_ROW) {
+    if (r == 0)
+        r = store_step(s, stmt, "cannot read the store", err);
+    if (r > 0) {
         *ret_id = sqlite3_column_int64(stmt, 0);
         *ret_created_ns = (uint64_t)sqlite3_column_int64(stmt, 1);
     }
-    return r;
+    return MIN(r, 0);
 }
 
 int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err)

@@ -164,10 +164,10 @@ static int note_deploy(struct history *h, const struct history_image *image, int
                     VALUE(n), VALUE(image->pod_namespace), VALUE(image->pod),
                     VALUE(image->container), VALUE(name.p), VALUE((int64_t)image->payer),
                     VALUE(started_ns));
-    if (r < 0)
-        return r;
-    if (sqlite3_step(stmt) != SQLITE_ROW)
-        return 0; /* no other JVM of this service is known */
+    if (r == 0)
+        r = store_step(h->store, stmt, CANNOT_READ, err);
+    if (r <= 0)
+        return r; /* 0: no other JVM of this service is known */
     difference(stmt, image, what, sizeof(what));
     if (!what[0])
         return 0;
@@ -245,14 +245,14 @@ static int find_by(struct history *h, const char *sql, const struct history_imag
                         VALUE(image->start_ticks), VALUE(image->exec_no), VALUE(image->owner),
                         VALUE(h->earlier), VALUE(image->name), VALUE(image->service));
 
-    if (r < 0)
-        return r;
     *ret = (struct found_image){ 0 };
-    if (sqlite3_step(stmt) == SQLITE_ROW) {
+    if (r == 0)
+        r = store_step(h->store, stmt, CANNOT_READ, err);
+    if (r > 0) {
         ret->n = sqlite3_column_int64(stmt, 0);
         ret->understood = store_text(stmt, 1)[0] != '\0';
     }
-    return 0;
+    return MIN(r, 0);
 }
 
 /* Finds the row of @image. flamed numbers the execs that it saw. A process that is older than
@@ -302,10 +302,10 @@ int images_number(struct history *h, struct error *err)
     if (h->numbered == h->store->openings)
         return 0;
     r = store_query(h->store, "SELECT max(n) FROM images", &stmt, err);
+    if (r == 0)
+        r = store_step(h->store, stmt, CANNOT_READ, err);
     if (r < 0)
         return r;
-    if (sqlite3_step(stmt) != SQLITE_ROW)
-        return store_failed(h->store, err, CANNOT_WRITE);
     last = sqlite3_column_int64(stmt, 0); /* 0: no rows */
     if (last >= h->next_image) {
         h->earlier = last;
@@ -439,7 +439,7 @@ int image_list_read(struct history *h, const struct history_query *q, struct ima
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     uint64_t hour_ns = history_tier_ns(HISTORY_TIERS - 1);
     struct history_image image;
-    int r = intern_new(IMAGE_STRINGS_MAX, &ret->strings), step = SQLITE_DONE;
+    int r = intern_new(IMAGE_STRINGS_MAX, &ret->strings);
 
     /* a part of an hour also has images that were seen only outside the query's span */
     if (r == 0)
@@ -448,7 +448,9 @@ int image_list_read(struct history *h, const struct history_query *q, struct ima
                         "?1 ORDER BY n",
                         &stmt, err, VALUE(history_floor(q->from_ns, HISTORY_TIERS - 1)),
                         VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX - hour_ns) + hour_ns));
-    while (r == 0 && ret->count < HISTORY_IMAGES_MAX && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+    while (r == 0 && ret->count < HISTORY_IMAGES_MAX &&
+           (r = store_step(h->store, stmt, CANNOT_READ, err)) > 0) {
+        r = 0;
         read_image(stmt, &image);
         if (q->wants && !q->wants(q->cookie, &image))
             continue;
@@ -459,8 +461,6 @@ int image_list_read(struct history *h, const struct history_query *q, struct ima
         keep_texts(ret, &image);
         ret->items[ret->count++] = image;
     }
-    if (r == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
-        r = store_failed(h->store, err, "cannot read the history");
     return r;
 }
 

@@ -21,6 +21,7 @@ struct history {
 };
 
 #define CANNOT_WRITE "cannot write the history"
+#define CANNOT_READ "cannot read the history"
 
 /* Values of the column "rolled" of a part. */
 #define PART_FRESH "0"   /* not yet added to a part of the next tier */

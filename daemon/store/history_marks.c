@@ -64,7 +64,7 @@ static int marks_read(struct history *h, const struct history_query *q,
                         &stmt, err, VALUE(MIN(q->from_ns, (uint64_t)INT64_MAX)),
                         VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX)));
 
-    while (r == 0 && sqlite3_step(stmt) == SQLITE_ROW) {
+    while (r == 0 && (r = store_step(h->store, stmt, CANNOT_READ, err)) > 0) {
         int64_t image = sqlite3_column_int64(stmt, 2);
         unsigned kind = (unsigned)sqlite3_column_int(stmt, 1);
         double value = sqlite3_column_double(stmt, 4);
@@ -74,6 +74,7 @@ static int marks_read(struct history *h, const struct history_query *q,
                                   .text = store_text(stmt, 3),
                                   .value = value < MARK_UNKNOWN ? value : (double)NAN };
 
+        r = 0;
         if (kind < HISTORY_MARK_KINDS && (!image || m.image) && count++ < HISTORY_MARKS_MAX)
             r = mark_list_add(ret, &m);
     }
@@ -109,9 +110,11 @@ static int find_row(struct history *h, const struct history_image *image, struct
         store_query(h->store, "SELECT 1 FROM images WHERE n = ? AND pid = ? AND start_ticks = ?",
                     &stmt, err, VALUE(image->n), VALUE(image->host_pid), VALUE(image->start_ticks));
 
-    if (r == 0 && sqlite3_step(stmt) != SQLITE_ROW)
+    if (r == 0)
+        r = store_step(h->store, stmt, CANNOT_READ, err);
+    if (r == 0)
         r = error_set(err, -ENOENT, "the history does not have that JVM any more");
-    return r;
+    return MIN(r, 0);
 }
 
 int history_mark_put(struct history *h, const struct history_mark *m, struct error *err)

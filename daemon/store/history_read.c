@@ -43,8 +43,7 @@ static int add_rows(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to
                     struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int step,
-        r = store_query(p->h->store,
+    int r = store_query(p->h->store,
                         "SELECT n, image, epoch, start_ns, rolled = " PART_DAMAGED
                         " FROM parts WHERE tier = ?1 AND start_ns >= ?2 AND start_ns < ?3"
                         " AND (?4 = 0 OR rolled <> " PART_ROLLED ")",
@@ -52,7 +51,7 @@ static int add_rows(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to
 
     if (r < 0)
         return r;
-    while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+    while ((r = store_step(p->h->store, stmt, CANNOT_READ, err)) > 0) {
         struct part_row row = { .n = sqlite3_column_int64(stmt, 0),
                                 .image = sqlite3_column_int64(stmt, 1),
                                 .epoch = sqlite3_column_int64(stmt, 2),
@@ -75,7 +74,7 @@ static int add_rows(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to
         p->rows[p->count++] = row;
         p->reach->resolution_ns = MAX(p->reach->resolution_ns, history_tier_ns(tier));
     }
-    return step == SQLITE_DONE ? 0 : store_failed(p->h->store, err, "cannot read the history");
+    return r;
 }
 
 /* Adds the rows of [from, to), which consists of whole parts of @tier. */
@@ -141,17 +140,22 @@ static int read_oldest(struct plan *p, struct error *err)
     int r =
         store_prepare(p->h->store, "SELECT min(start_ns) FROM parts WHERE tier = ?", &stmt, err);
 
-    for (int tier = 0; tier < HISTORY_TIERS && r == 0; tier++) {
+    if (r < 0)
+        return r;
+    for (int tier = 0; tier < HISTORY_TIERS; tier++) {
         p->oldest_ns[tier] = UINT64_MAX;
         sqlite3_reset(stmt);
         store_bind(stmt, VALUE(tier));
-        if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+        r = store_step(p->h->store, stmt, CANNOT_READ, err);
+        if (r < 0)
+            return r;
+        if (sqlite3_column_type(stmt, 0) != SQLITE_NULL) /* it has parts */
             p->oldest_ns[tier] = (uint64_t)sqlite3_column_int64(stmt, 0);
         if (p->oldest_ns[tier] != UINT64_MAX &&
             (!p->reach->oldest_ns || p->oldest_ns[tier] < p->reach->oldest_ns))
             p->reach->oldest_ns = p->oldest_ns[tier];
     }
-    return r;
+    return 0;
 }
 
 /* Sums the recorder's running time in [from, to). Minutes overlap only if the clock was set
@@ -165,13 +169,13 @@ static int read_covered(struct plan *p, struct error *err)
                         " ?1 - 120000000000 AND end_ns > ?1",
                         &stmt, err, VALUE(p->from_ns), VALUE(p->to_ns));
 
-    if (r < 0)
-        return r;
-    if (sqlite3_step(stmt) == SQLITE_ROW) {
+    if (r == 0)
+        r = store_step(p->h->store, stmt, CANNOT_READ, err);
+    if (r > 0) {
         p->reach->covered_ns = (uint64_t)sqlite3_column_int64(stmt, 0);
         p->reach->lost = (uint64_t)sqlite3_column_int64(stmt, 1);
     }
-    return 0;
+    return MIN(r, 0);
 }
 
 ORDER_FUNCTION(by_epoch, struct part_row,
@@ -193,11 +197,11 @@ static int read_begin(struct plan *p, struct error *err)
                         " start_ns + (end_ns - start_ns) / 2 >= ?1 ORDER BY start_ns LIMIT 1",
                         &stmt, err, VALUE(p->reach->from_ns), VALUE(p->to_ns));
 
-    if (r < 0)
-        return r;
-    if (sqlite3_step(stmt) == SQLITE_ROW)
+    if (r == 0)
+        r = store_step(p->h->store, stmt, CANNOT_READ, err);
+    if (r > 0)
         p->reach->from_ns = (uint64_t)sqlite3_column_int64(stmt, 0);
-    return 0;
+    return MIN(r, 0);
 }
 
 /* Skips the time before the recorder's first minute. The part of that hour begins earlier, but all
@@ -207,11 +211,11 @@ static int skip_to_first_minute(struct plan *p, struct error *err)
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r = store_prepare(p->h->store, "SELECT min(start_ns) FROM minutes", &stmt, err);
 
-    if (r < 0)
-        return r;
-    if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+    if (r == 0)
+        r = store_step(p->h->store, stmt, CANNOT_READ, err);
+    if (r > 0 && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
         p->from_ns = MAX(p->from_ns, history_floor((uint64_t)sqlite3_column_int64(stmt, 0), 0));
-    return 0;
+    return MIN(r, 0);
 }
 
 /* Makes the plan. Call with the lock held. */
@@ -342,7 +346,7 @@ static int reader_body(struct reader *rd, const struct part_row *row, sqlite3_st
 static int reader_row(struct reader *rd, const struct part_row *row, sqlite3_stmt *stmt,
                       struct error *err)
 {
-    int r = 0, step;
+    int r = 0;
 
     if (row->epoch != rd->epoch || rd->tally.rows.count > READ_TALLY_ROWS)
         r = reader_flush(rd, err);
@@ -350,16 +354,9 @@ static int reader_row(struct reader *rd, const struct part_row *row, sqlite3_stm
     if (r)
         return r;
     store_bind(stmt, VALUE(row->n));
-    step = sqlite3_step(stmt);
-    switch (step) {
-    case SQLITE_ROW:
+    r = store_step(rd->plan->h->store, stmt, CANNOT_READ, err);
+    if (r > 0) /* 0: the row was dropped since the plan was made */
         r = reader_body(rd, row, stmt);
-        break;
-    case SQLITE_DONE: /* the row was dropped since the plan was made */
-        break;
-    default:
-        r = store_step_failed(rd->plan->h->store, stmt, step, err, "cannot read the history");
-    }
     sqlite3_reset(stmt);
     return r;
 }
@@ -427,7 +424,9 @@ static int sums_run(struct plan *p, history_sums_fn fn, void *cookie, struct err
                                      .image = image_list_find(&p->images, row->image) };
 
         store_bind(stmt, VALUE(row->n));
-        if (sqlite3_step(stmt) == SQLITE_ROW) {
+        r = store_step(p->h->store, stmt, CANNOT_READ, err);
+        if (r > 0) {
+            r = 0;
             if (take_sums((struct span){ sqlite3_column_blob(stmt, 0),
                                          (size_t)sqlite3_column_bytes(stmt, 0) },
                           &sums)) {

@@ -82,17 +82,13 @@ static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
 static int roll_rows(struct roll *roll, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int step = SQLITE_DONE, r = store_query(roll->h->store,
-                                            "SELECT image, epoch, body, n FROM parts " OF_ROLL
-                                            " ORDER BY image, epoch, n",
-                                            &stmt, err, VALUES_OF_ROLL(roll));
+    int r =
+        store_query(roll->h->store,
+                    "SELECT image, epoch, body, n FROM parts " OF_ROLL " ORDER BY image, epoch, n",
+                    &stmt, err, VALUES_OF_ROLL(roll));
 
-    if (r < 0)
-        return r;
-    while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+    while (r == 0 && (r = store_step(roll->h->store, stmt, CANNOT_READ, err)) > 0)
         r = roll_row(roll, stmt, err);
-    if (r == 0 && step != SQLITE_DONE)
-        r = store_failed(roll->h->store, err, "cannot read the history");
     return r == 0 ? roll_write(roll, err) : r;
 }
 
@@ -131,54 +127,114 @@ static int roll_bucket(struct history *h, unsigned tier, uint64_t start_ns, stru
     return end_transaction(h->store, r, err);
 }
 
-/* Finds the oldest bucket of @tier that is over at @now_ns and not made. Returns false if there is
- * none. */
-static bool roll_next(struct history *h, unsigned tier, uint64_t now_ns, uint64_t *ret)
+/* Returns true if error @r is one of the whole file or disk, and not of single rows. */
+static bool fails_everywhere(int r)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-
-    if (store_query(h->store,
-                    "SELECT start_ns FROM parts WHERE tier = ?1 AND rolled = " PART_FRESH
-                    " AND start_ns < ?2 ORDER BY start_ns LIMIT 1",
-                    &stmt, NULL, VALUE(tier - 1), VALUE(history_floor(now_ns, tier))) < 0 ||
-        sqlite3_step(stmt) != SQLITE_ROW)
-        return false;
-    *ret = history_floor((uint64_t)sqlite3_column_int64(stmt, 0), tier);
-    return true;
+    return r == -ENOSPC || r == -EROFS || r == -EBUSY || r == -ENODEV;
 }
 
-/* Makes the parts that are due. Releases the lock between two buckets for other callers. */
-static int roll_up(struct history *h, uint64_t now_ns, struct error *err)
+/* Finds the oldest bucket of @tier that begins at @from_ns or later, is over at @now_ns and not
+ * made. Returns 1, 0 (there is none) or -errno. */
+static int roll_next(struct history *h, unsigned tier, uint64_t from_ns, uint64_t now_ns,
+                     uint64_t *ret, struct error *err)
 {
-    uint64_t start_ns;
-    int r = 0;
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_query(h->store,
+                        "SELECT start_ns FROM parts WHERE tier = ?1 AND rolled = " PART_FRESH
+                        " AND start_ns >= ?2 AND start_ns < ?3 ORDER BY start_ns LIMIT 1",
+                        &stmt, err, VALUE(tier - 1), VALUE(from_ns),
+                        VALUE(history_floor(now_ns, tier)));
 
-    for (unsigned tier = 1; tier < HISTORY_TIERS; tier++) {
-        for (int i = 0; i < ROLL_BUCKETS_MAX && r == 0 && roll_next(h, tier, now_ns, &start_ns);
-             i++) {
-            r = roll_bucket(h, tier, start_ns, err);
+    if (r == 0)
+        r = store_step(h->store, stmt, CANNOT_READ, err);
+    if (r > 0)
+        *ret = history_floor((uint64_t)sqlite3_column_int64(stmt, 0), tier);
+    return r;
+}
+
+/* Makes the parts of @tier that are due, except buckets that cannot be read or written. Releases
+ * the lock between two buckets for other callers. Returns 0, or the first -errno. */
+static int roll_tier(struct history *h, unsigned tier, uint64_t now_ns, struct error *err)
+{
+    uint64_t start_ns = 0;
+    int failed = 0, r;
+
+    for (int i = 0; i < ROLL_BUCKETS_MAX; i++) {
+        r = roll_next(h, tier, start_ns, now_ns, &start_ns, failed ? NULL : err);
+        if (r > 0) {
+            r = roll_bucket(h, tier, start_ns, failed ? NULL : err);
+            start_ns += history_tier_ns(tier);
             store_leave(h->store);
             sched_yield();
             store_enter_patiently(h->store);
+        } else if (r == 0) {
+            break;
         }
+        failed = failed ? failed : r;
+        if (fails_everywhere(r))
+            break;
     }
-    return r;
+    return failed;
+}
+
+static int roll_up(struct history *h, uint64_t now_ns, struct error *err)
+{
+    int failed = 0;
+
+    for (unsigned tier = 1; tier < HISTORY_TIERS && !fails_everywhere(failed); tier++) {
+        int r = roll_tier(h, tier, now_ns, failed ? NULL : err);
+
+        failed = failed ? failed : r;
+    }
+    return failed;
 }
 
 /* ---- away ---- */
 
 #define CANNOT_DROP "cannot drop what is old of the history"
 
+/* Drops each part of @tier before @before_ns, except those that cannot be dropped. Returns 0 or
+ * -errno. */
+static int drop_one_by_one(struct history *h, unsigned tier, uint64_t before_ns, uint64_t *count,
+                           struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int64_t n = 0;
+    int r = store_prepare(h->store,
+                          "SELECT n FROM parts WHERE tier = ? AND start_ns < ? AND n > ?"
+                          " ORDER BY n LIMIT 1",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    for (;;) {
+        sqlite3_reset(stmt);
+        store_bind(stmt, VALUE(tier), VALUE(before_ns), VALUE(n));
+        r = store_step(h->store, stmt, CANNOT_DROP, err);
+        if (r <= 0)
+            return r;
+        n = sqlite3_column_int64(stmt, 0);
+        sqlite3_reset(stmt);
+        r = store_run(h->store, "DELETE FROM parts WHERE n = ?", CANNOT_DROP, NULL, VALUE(n));
+        *count += r == 0;
+        if (fails_everywhere(r))
+            return r;
+    }
+}
+
+/* Drops the parts of @tier before @before_ns. One that is damaged does not keep the others. Returns
+ * 0 or -errno. */
 static int drop_parts(struct history *h, unsigned tier, uint64_t before_ns, uint64_t *count,
                       struct error *err)
 {
     int r = store_run(h->store, "DELETE FROM parts WHERE tier = ? AND start_ns < ?", CANNOT_DROP,
                       err, VALUE(tier), VALUE(before_ns));
 
-    if (r < 0)
-        return r;
-    *count += (uint64_t)sqlite3_changes(h->store->db);
-    return 0;
+    if (r == 0)
+        *count += (uint64_t)sqlite3_changes(h->store->db);
+    else if (!fails_everywhere(r))
+        r = drop_one_by_one(h, tier, before_ns, count, err);
+    return r;
 }
 
 static int drop_before(struct history *h, const char *sql, uint64_t before_ns, struct error *err)
@@ -216,11 +272,12 @@ static int drop_empty_epochs(struct history *h, struct error *err)
                           " AND NOT EXISTS (SELECT 1 FROM parts WHERE epoch = epochs.id)"
                           " RETURNING id",
                           &stmt, err);
-    int step = SQLITE_DONE;
 
-    while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+    if (r < 0)
+        return r;
+    while ((r = store_step(h->store, stmt, CANNOT_DROP, err)) > 0)
         dictionaries_forget(h->store, sqlite3_column_int64(stmt, 0));
-    return r == 0 && step != SQLITE_DONE ? store_failed(h->store, err, CANNOT_DROP) : r;
+    return r;
 }
 
 static int read_sizes(struct history *h, struct error *err)
@@ -233,7 +290,7 @@ static int read_sizes(struct history *h, struct error *err)
         return r;
     memset(h->stats.tier_bytes, 0, sizeof(h->stats.tier_bytes));
     memset(h->stats.tier_oldest_ns, 0, sizeof(h->stats.tier_oldest_ns));
-    while (sqlite3_step(stmt) == SQLITE_ROW) {
+    while ((r = store_step(h->store, stmt, CANNOT_READ, err)) > 0) {
         unsigned tier = (unsigned)sqlite3_column_int(stmt, 0);
 
         if (tier < HISTORY_TIERS) {
@@ -241,7 +298,7 @@ static int read_sizes(struct history *h, struct error *err)
             h->stats.tier_oldest_ns[tier] = (uint64_t)sqlite3_column_int64(stmt, 2);
         }
     }
-    return 0;
+    return r;
 }
 
 /* Drops the oldest parts of the tier that is furthest over its share. Returns 1 (the file may still
@@ -294,16 +351,19 @@ static int retain(struct history *h, uint64_t now_ns, struct error *err)
 int history_roll(struct history *h, uint64_t now_ns, struct error *err)
 {
     struct store *s = h->store;
-    int r;
+    bool writable;
+    int r = 0, dropped = 0;
 
     store_enter_patiently(s);
     dictionaries_forget_unused(s);
     h->stats.newest_ns =
         store_number(s, "SELECT end_ns FROM minutes ORDER BY start_ns DESC LIMIT 1");
     h->stats.first_ns = store_number(s, "SELECT min(start_ns) FROM minutes");
-    r = s->writable ? roll_up(h, now_ns ? now_ns : h->stats.newest_ns, err) : 0;
-    if (r == 0 && s->writable)
-        r = retain(h, now_ns, err);
+    writable = s->writable; /* damage that is found makes it false */
+    if (writable)
+        r = roll_up(h, now_ns ? now_ns : h->stats.newest_ns, err);
+    if (writable && !fails_everywhere(r))
+        dropped = retain(h, now_ns, r == 0 ? err : NULL);
     if (s->db)
         read_sizes(h, NULL);
     h->stats.bytes = store_number(s, "PRAGMA page_count") * store_number(s, "PRAGMA page_size");
@@ -312,5 +372,5 @@ int history_roll(struct history *h, uint64_t now_ns, struct error *err)
     h->told.stats = h->stats;
     pthread_mutex_unlock(&h->told.lock);
     store_leave(s);
-    return r;
+    return r < 0 ? r : dropped;
 }

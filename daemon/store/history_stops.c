@@ -32,8 +32,7 @@ static int stops_each(struct history *h, const struct history_query *q,
 {
     size_t rows = 0;
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int step = SQLITE_DONE,
-        r = store_query(h->store,
+    int r = store_query(h->store,
                         "SELECT start_ns, image, pauses, pause_ns, throttled_ns FROM stops"
                         " WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns DESC LIMIT ?",
                         &stmt, err, VALUE(MIN(q->from_ns, (uint64_t)INT64_MAX)),
@@ -41,7 +40,7 @@ static int stops_each(struct history *h, const struct history_query *q,
 
     if (r < 0)
         return r;
-    while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+    while ((r = store_step(h->store, stmt, CANNOT_READ, err)) > 0) {
         const struct history_image *image = image_list_find(list, sqlite3_column_int64(stmt, 1));
         struct history_stopped s = { .pauses = (uint64_t)sqlite3_column_int64(stmt, 2),
                                      .pause_ns = (uint64_t)sqlite3_column_int64(stmt, 3),
@@ -52,7 +51,7 @@ static int stops_each(struct history *h, const struct history_query *q,
         if (image)
             fn(cookie, image->host_pid, (uint64_t)sqlite3_column_int64(stmt, 0), &s);
     }
-    return step == SQLITE_DONE ? 0 : store_failed(h->store, err, "cannot read the history");
+    return r;
 }
 
 int history_stops(struct history *h, const struct history_query *q, size_t max, history_stop_fn fn,

@@ -119,16 +119,11 @@ int store_get_facts(struct store *s, const char *id, store_capture_fn fn, void *
         return r;
     r = store_query(s, "SELECT " FACTS " FROM captures WHERE id = ?", &stmt, err, VALUE(id));
     if (r == 0) {
-        switch (sqlite3_step(stmt)) {
-        case SQLITE_ROW:
+        r = store_step(s, stmt, "cannot read the store", err);
+        if (r > 0)
             r = hand_out(s, stmt, fn, cookie);
-            break;
-        case SQLITE_DONE:
+        else if (r == 0)
             r = STORE_NOT_FOUND;
-            break;
-        default:
-            r = store_failed(s, err, "cannot read the store");
-        }
     }
     sqlite3_finalize(TAKE_PTR(stmt));
     store_leave(s);
@@ -276,7 +271,7 @@ static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret
 int store_get(struct store *s, const char *id, struct profile **ret, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r, step;
+    int r;
 
     r = store_enter(s, STORE_WAIT_NS, err);
     if (r < 0)
@@ -287,12 +282,11 @@ int store_get(struct store *s, const char *id, struct profile **ret, struct erro
         " epoch, body, state, scope, events, warnings FROM captures WHERE id = ?",
         &stmt, err, VALUE(id));
     if (r == 0) {
-        step = sqlite3_step(stmt);
-        if (step == SQLITE_ROW)
+        r = store_step(s, stmt, "cannot read the store", err);
+        if (r > 0)
             r = get_profile(s, stmt, ret, err);
-        else
-            r = step == SQLITE_DONE ? STORE_NOT_FOUND
-                                    : store_failed(s, err, "cannot read the store");
+        else if (r == 0)
+            r = STORE_NOT_FOUND;
     }
     sqlite3_finalize(TAKE_PTR(stmt));
     store_leave(s);

@@ -20,11 +20,12 @@ static int drop_empty_epochs(struct store *s, struct error *err)
                           " AND NOT EXISTS (SELECT 1 FROM captures WHERE epoch = epochs.id)"
                           " RETURNING id",
                           &stmt, err);
-    int step = SQLITE_DONE;
 
-    while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+    if (r < 0)
+        return r;
+    while ((r = store_step(s, stmt, "cannot drop old captures", err)) > 0)
         dictionaries_forget(s, sqlite3_column_int64(stmt, 0));
-    return r == 0 && step != SQLITE_DONE ? store_failed(s, err, "cannot drop old captures") : r;
+    return r;
 }
 
 static int drop_by_age(struct store *s, uint64_t now_ns, struct error *err)

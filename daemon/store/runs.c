@@ -33,7 +33,7 @@ static void take_row(sqlite3_stmt *stmt, struct store_runs *ret)
 int store_get_runs(struct store *s, const char *name, struct store_runs *ret, struct error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int r, step;
+    int r;
 
     r = store_enter(s, STORE_WAIT_ENGINE_NS, err);
     if (r < 0)
@@ -43,12 +43,10 @@ int store_get_runs(struct store *s, const char *name, struct store_runs *ret, st
                     " FROM schedules WHERE name = ?",
                     &stmt, err, VALUE(name));
     if (r == 0) {
-        step = sqlite3_step(stmt);
-        if (step == SQLITE_ROW)
+        r = store_step(s, stmt, "cannot read the store", err);
+        if (r > 0)
             take_row(stmt, ret);
-        else
-            r = step == SQLITE_DONE ? STORE_NOT_FOUND
-                                    : store_failed(s, err, "cannot read the store");
+        r = r == 0 ? STORE_NOT_FOUND : MIN(r, 0);
     }
     sqlite3_finalize(stmt);
     store_leave(s);

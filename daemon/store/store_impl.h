@@ -96,10 +96,10 @@ int store_exec(struct store *s, const char *sql, struct error *err);
 /* Turns SQLite's last error into a sentence and a negative errno. The sentence also becomes the
  * store's problem. */
 int store_failed(struct store *s, struct error *err, const char *what);
-/* Does so for the error @step of a step of @stmt. The connection of @stmt may be closed, as the
- * file was opened again. Then it does not know its error any more, and the store has no problem. */
-int store_step_failed(struct store *s, sqlite3_stmt *stmt, int step, struct error *err,
-                      const char *what);
+/* Makes a step of @stmt. Returns 1 (a row), 0 (no more rows), or -errno with a sentence that begins
+ * with @what. The connection of @stmt may be closed, as the file was opened again. Then the store
+ * has no problem. */
+int store_step(struct store *s, sqlite3_stmt *stmt, const char *what, struct error *err);
 static inline void stmt_finalizep(sqlite3_stmt **stmt)
 {
     sqlite3_finalize(*stmt);

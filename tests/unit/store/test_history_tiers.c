@@ -3,6 +3,8 @@
  * before. */
 #include "history_fixture.h"
 
+#include "store/history_impl.h"
+
 #include <sqlite3.h>
 
 static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40, NULL },
@@ -488,6 +490,61 @@ START_TEST(test_a_damaged_part_is_counted_in_its_hour)
 }
 END_TEST
 
+/* SQLite can neither change nor drop the parts of one minute, as if their page was damaged. All
+ * others are rolled up, and dropped when they are old. */
+START_TEST(test_a_part_that_cannot_be_changed)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_stats stats;
+    char sql[256];
+
+    put_minutes(h, T0, 180);
+    for (int i = 0; i < 2; i++) {
+        snprintf(sql, sizeof(sql),
+                 "CREATE TEMP TRIGGER broken%d BEFORE %s ON parts WHEN old.tier = 0 AND"
+                 " old.start_ns = %llu BEGIN SELECT RAISE(FAIL, 'broken'); END",
+                 i, i ? "DELETE" : "UPDATE",
+                 (unsigned long long)T0 + 5 * (unsigned long long)HISTORY_MINUTE_NS);
+        ck_assert_int_eq(sqlite3_exec(h->store->db, sql, NULL, NULL, NULL), SQLITE_OK);
+    }
+    ck_assert_int_lt(history_roll(h, T0 + 180 * HISTORY_MINUTE_NS, NULL), 0);
+    ck_assert_uint_eq(store_number(h->store, "SELECT count(*) FROM parts WHERE tier = 1"),
+                      17 * ARRAY_SIZE(JVMS));
+    ck_assert_uint_eq(store_number(h->store, "SELECT count(*) FROM parts WHERE tier = 2"),
+                      3 * ARRAY_SIZE(JVMS));
+    ck_assert_int_lt(history_roll(h, T0 + 86400 * NSEC_PER_SEC + 180 * HISTORY_MINUTE_NS, NULL), 0);
+    ck_assert_uint_eq(store_number(h->store, "SELECT count(*) FROM parts WHERE tier = 0"),
+                      ARRAY_SIZE(JVMS));
+    history_stats(h, &stats);
+    ck_assert_uint_ge(stats.dropped_by_age, 179 * ARRAY_SIZE(JVMS));
+    history_close(h);
+}
+END_TEST
+
+static int stop_sqlite(void *unused)
+{
+    (void)unused;
+    return 1;
+}
+
+/* An error of SQLite while it reads is no end of the rows. */
+START_TEST(test_an_error_is_no_short_answer)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    const struct history_query q = { .to_ns = UINT64_MAX };
+    struct history_reach reach;
+    uint64_t left_out;
+
+    put_minutes(h, T0, 3);
+    sqlite3_progress_handler(h->store->db, 1, stop_sqlite, NULL);
+    ck_assert_int_lt(history_sums(h, &q, NULL, NULL, &reach, NULL), 0);
+    ck_assert_int_lt(history_marks(h, &q, NULL, NULL, &left_out, NULL), 0);
+    ck_assert_int_lt(history_roll(h, T0 + 60 * HISTORY_MINUTE_NS, NULL), 0);
+    sqlite3_progress_handler(h->store->db, 0, NULL, NULL);
+    history_close(h);
+}
+END_TEST
+
 /* Puts a minute with pauses and throttling of a JVM. */
 static void put_stopped(struct history *h, uint64_t start_ns, int32_t pid,
                         const struct history_stopped *stopped)
@@ -576,5 +633,7 @@ int main(void)
     tcase_add_test(tc, test_many_of_another_user_cost_no_time);
     tcase_add_test(tc, test_stops_are_kept_by_minute);
     tcase_add_test(tc, test_a_damaged_part_is_counted_in_its_hour);
+    tcase_add_test(tc, test_a_part_that_cannot_be_changed);
+    tcase_add_test(tc, test_an_error_is_no_short_answer);
     return run_store_tests("history_tiers", tc);
 }
