@@ -44,7 +44,7 @@ bool handle_words(struct request *req)
     range.to_ns = MIN(range.to_ns, clock_realtime_ns());
     if (!range.from_ns)
         range.from_ns = range.to_ns - MIN(range.to_ns, WORDS_DEFAULT_NS);
-    r = view_of(req, &range, &v, &err);
+    r = check_event_names(&req->params, &err) ?: view_of(req, &range, &v, &err);
     if (r != 0)
         return answer_backend(req, r, NULL, &err);
     words_compose(

@@ -161,6 +161,7 @@ static const struct {
     { "/api/v1/words?pid=1000", 200, "application/json", "cpu-limit: its limit stopped it" },
     { "/api/v1/words?pid=1000&format=text", 200, "text/plain; charset=utf-8",
       "samples: too few to tell" },
+    { "/api/v1/words?pid=1000&event=wal", 400, "application/problem+json", "did you mean 'wall'" },
     { "/api/v1/words?pid=404", 404, "application/problem+json", "no process 404" },
     { "/api/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
     { "/%61pi/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
