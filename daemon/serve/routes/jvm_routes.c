@@ -18,21 +18,29 @@ static int head_of_jvm(struct request *req, struct error *err)
     return r;
 }
 
-/* Appends @d in the requested format. 0 or -errno with @err. */
-static int write_threads(struct request *req, const struct thread_dump *d, struct error *err)
+/* Begins the answer of a thread dump in the requested format. */
+static void begin_threads(struct request *req)
 {
-    const struct params *p = &req->params;
-    const struct threads_opts o = { .grouped = p->list.grouped };
     struct answer *a = &req->answer;
     bool text = req->wants.text;
-    int r;
 
     a->status = 200;
     a->content_type = text ? "text/plain; charset=utf-8" : "application/json";
     answer_header(a, "Content-Disposition", "inline; filename=\"threads-%d.%s\"", req->path_pid,
                   text ? "txt" : "json");
+}
+
+/* Appends @d in the requested format. 0 or -errno with @err. */
+static int write_threads(struct request *req, const struct thread_dump *d, struct error *err)
+{
+    const struct threads_opts o = { .grouped = req->params.list.grouped };
+    struct answer *a = &req->answer;
+    int r;
+
+    begin_threads(req);
     answer_flow(a);
-    r = text ? render_threads_text(d, &o, &a->body) : render_threads_json(d, &o, &a->body);
+    r = req->wants.text ? render_threads_text(d, &o, &a->body)
+                        : render_threads_json(d, &o, &a->body);
     if (r == 0)
         r = answer_flow_end(a);
     if (r == -EFBIG) {
@@ -51,11 +59,8 @@ bool handle_threads(struct request *req)
 
     if (req->wants.head) {
         r = head_of_jvm(req, &err);
-        if (r == 0) {
-            req->answer.status = 200;
-            req->answer.content_type = "application/json";
-            return true;
-        }
+        if (r == 0)
+            begin_threads(req);
     } else {
         r = be->threads(be->ctx, &req->who.subject.viewer, req->path_pid, &d, &err);
         if (r == 0)

@@ -188,6 +188,20 @@ START_TEST(answers_small_routes)
 }
 END_TEST
 
+/* HEAD reads no threads, but says what GET would answer. */
+START_TEST(head_of_threads_names_the_type)
+{
+    _cleanup_reply_ struct reply text, json;
+
+    ask("HEAD", "/api/v1/jvms/1000/threads?format=text", NULL, &text);
+    ck_assert_uint_eq(text.status, 200);
+    ck_assert_str_eq(header(&text, "Content-Type"), "text/plain; charset=utf-8");
+    ck_assert_str_eq(header(&text, "Content-Disposition"), "inline; filename=\"threads-1000.txt\"");
+    ask("HEAD", "/api/v1/jvms/1000/threads", NULL, &json);
+    ck_assert_str_eq(header(&json, "Content-Type"), "application/json");
+}
+END_TEST
+
 START_TEST(a_browser_gets_the_page)
 {
     _cleanup_reply_ struct reply r, any;
@@ -256,6 +270,7 @@ int main(void)
     tcase_add_test(served, hands_the_request_on);
     tcase_add_loop_test(served, compresses_for_who_asks, 0, 2);
     tcase_add_loop_test(served, answers_small_routes, 0, ARRAY_SIZE(SMALL_ROUTES));
+    tcase_add_test(served, head_of_threads_names_the_type);
     tcase_add_test(served, a_browser_gets_the_page);
     tcase_add_test(served, the_index_begins_with_problems);
     tcase_add_test(served, head_samples_nothing);
