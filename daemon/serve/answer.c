@@ -16,14 +16,6 @@ void answer_init(struct answer *a, size_t max_bytes)
     buf_init(&a->body, max_bytes);
 }
 
-void answer_drop_body(struct answer *a)
-{
-    a->packed = zstd_buf_free(a->packed);
-    buf_deinit(&a->body);
-    a->fixed = SPAN_NULL;
-    a->coding = a->policy = a->cache = NULL;
-}
-
 size_t answer_held_bytes(const struct answer *a)
 {
     return a->fixed.p || a->no_body ? 0 : a->packed ? zstd_buf_held_bytes(a->packed) : a->body.n;
@@ -44,6 +36,20 @@ void answer_reset(struct answer *a)
 
     answer_deinit(a);
     answer_init(a, max_bytes);
+}
+
+void answer_reset_but(struct answer *a, const char *name)
+{
+    char *kept = NULL;
+
+    for (size_t i = 0; i < a->header_count && !kept; i++) {
+        if (strcmp(a->headers[i].name, name) == 0)
+            kept = TAKE_PTR(a->headers[i].value);
+    }
+    answer_reset(a);
+    if (kept)
+        answer_header(a, name, "%s", kept);
+    free(kept);
 }
 
 bool answer_header(struct answer *a, const char *name, const char *fmt, ...)

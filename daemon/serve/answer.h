@@ -42,12 +42,12 @@ struct answer {
 
 void answer_init(struct answer *a, size_t max_bytes);
 void answer_deinit(struct answer *a);
-/* Drops the body, but neither status nor headers. */
-void answer_drop_body(struct answer *a);
 /* Returns how much memory the body takes until it is sent. */
 size_t answer_held_bytes(const struct answer *a);
 /* Drops status, headers and body. */
 void answer_reset(struct answer *a);
+/* Does so, but keeps the header @name. */
+void answer_reset_but(struct answer *a, const char *name);
 
 /* Adds a header; bytes that are invalid in a header become '?'. False: a limit was reached, and the
  * header is dropped. */

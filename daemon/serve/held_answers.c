@@ -92,7 +92,7 @@ void answers_hold(struct request *req)
     pthread_mutex_unlock(&s->lock);
     if (room)
         return;
-    answer_drop_body(&req->answer);
+    answer_reset_but(&req->answer, "X-Flamed-Capture"); /* the others are of the dropped body */
     if (own > 0)
         error_set(&err, 0,
                   "%s has %zu KiB of answers that it has not read yet, and another of %zu KiB "

@@ -254,6 +254,8 @@ START_TEST(answers_that_are_not_read_take_little_memory)
     for (int i = 0; i < 3; i++) {
         quota_ask(connect_as(ALICE), "GET", "/profile?pid=1003&seconds=0.1&format=json", &refused);
         quota_assert_refused(&refused, "of answers that it has not read yet");
+        ck_assert_str_eq(header(&refused, "Content-Disposition"), "");
+        ck_assert_str_eq(header(&refused, "X-Flamed-Samples"), "");
         reply_deinit(&refused);
     }
     quota_ask(connect_as(ALICE), "GET", "/profile?pid=1000&seconds=0.1&format=json", &small);
