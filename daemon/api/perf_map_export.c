@@ -196,6 +196,13 @@ static int call_memory_map(struct api *api, void *arg)
     return MIN(r, 0);
 }
 
+/* Returns @r as an outcome: a failure caused by the JVM, its container or the kernel is a conflict,
+ * not an error of flamed. */
+static int outcome_of(int r)
+{
+    return r < 0 && r != -ENOMEM ? BACKEND_CONFLICT : r;
+}
+
 static int memory_map(void *ctx, struct ask *a)
 {
     struct memory_map m = { .ask = a, .lines = { .out = a->out, .unfold = a->unfold } };
@@ -217,7 +224,7 @@ static int memory_map(void *ctx, struct ask *a)
     }
     u64_cache_deinit(&m.lines.at);
     buf_deinit(&m.lines.names);
-    return r;
+    return outcome_of(r);
 }
 
 static int call_begin(struct api *api, void *arg)
@@ -472,9 +479,7 @@ static int attach_ways(void *ctx, struct ask *a)
     }
     if (r == -EAGAIN) /* the JVM is not the cause of this failure */
         error_remedy(a->err, "ask again in a second; symbols=memory needs no attach");
-    /* A failure caused by the JVM, its container or the kernel is a conflict, not an error of
-     * flamed. */
-    return r < 0 && r != -ENOMEM ? BACKEND_CONFLICT : r;
+    return outcome_of(r);
 }
 
 int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,

@@ -79,6 +79,19 @@ int __wrap_jvm_find(struct api *a, const struct viewer *v, int32_t host_pid, str
     return 0;
 }
 
+static int readable; /* what finding a JVM that can be read returns */
+
+int __wrap_jvm_find_readable(struct api *a, const struct viewer *v, int32_t host_pid,
+                             struct process **ret, struct error *err);
+int __wrap_jvm_find_readable(struct api *a, const struct viewer *v, int32_t host_pid,
+                             struct process **ret, struct error *err)
+{
+    (void)a;
+    (void)v;
+    (void)ret;
+    return error_set(err, readable, "JVM %d cannot be read", host_pid);
+}
+
 void __wrap_preflight_process(struct attaching *at, const struct viewer *v, struct process *p,
                               struct preflight *ret);
 void __wrap_preflight_process(struct attaching *at, const struct viewer *v, struct process *p,
@@ -287,6 +300,21 @@ START_TEST(a_large_map_is_no_failure_of_the_jvm)
 }
 END_TEST
 
+/* A JVM that is slow, or ends meanwhile, is no error of flamed. */
+START_TEST(memory_that_is_not_read_is_a_conflict)
+{
+    static const int FAILURES[] = { -EAGAIN, -ESRCH, -EFAULT };
+    struct error err = ERROR_NULL;
+    _cleanup_buf_ struct buf out = BUF_UPTO(4096);
+
+    setup(0);
+    readable = FAILURES[_i];
+    ck_assert_int_eq(backend_perf_map(&api, NULL, JVM, SYMBOLS_MEMORY, false, &out, &err),
+                     BACKEND_CONFLICT);
+    ck_assert_msg(strstr(err.msg, _i ? "cannot be read" : "within 10 s"), "%s", err.msg);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("perf_map_wait");
@@ -296,6 +324,7 @@ int main(void)
     tcase_add_test(tc, a_busy_node_is_no_answer_of_the_jvm);
     tcase_add_test(tc, the_agent_of_a_capture_stays_answerable);
     tcase_add_loop_test(tc, a_large_map_is_no_failure_of_the_jvm, 0, 4);
+    tcase_add_loop_test(tc, memory_that_is_not_read_is_a_conflict, 0, 3);
     tcase_add_loop_test(tc, all_tries_have_one_deadline, 0, ARRAY_SIZE(WAITS));
     return suite_run_case("perf_map_wait", tc);
 }
