@@ -283,6 +283,8 @@ static json_t *waiting_json(const struct profile *p)
         .lost = p->lost,
         .unknown = p->unknown,
         .truncated = p->truncated,
+        .warnings = (const char *const *)p->warnings,
+        .warning_count = p->warning_count,
     };
 
     profile_event_names(p, names);
