@@ -145,13 +145,14 @@ static __always_inline void lock_of_thread(struct lock_words *ret, const struct 
         ret->class_word = lock_class(l, object);
 }
 
-/* Reads what the running thread waits for. The JavaThread comes from flamed's table, by @pid and
- * @tid, or from the thread pointer @pointer. Not static: the kernel's verifier then checks it once
- * and on its own. */
+/* Reads what the running thread waits for. The JavaThread comes from the thread pointer @pointer.
+ * If the vtable of JavaThread is not known, it comes from the table, by @pid and @tid. The table
+ * may have the JavaThread of an earlier thread with that number. Not static: the kernel's verifier
+ * then checks it once and on its own. */
 __attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32 tid, __u64 pointer)
 {
     struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
-    __u64 key = (__u64)pid << 32 | tid, *known = bpf_map_lookup_elem(&threads, &key), thread;
+    __u64 key = (__u64)pid << 32 | tid, *known = NULL, thread;
 
     if (!ret)
         return 0;
@@ -159,6 +160,8 @@ __attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32
     ret->class_word = ret->owner = 0;
     if (!p || !p->vm.locks.klass_bytes)
         return 0;
+    if (!p->vm.locks.thread_vtable)
+        known = bpf_map_lookup_elem(&threads, &key);
     thread = known ? *known : lock_current_thread(&p->vm.locks, pointer);
     if (thread)
         lock_of_thread(ret, p, thread);

@@ -234,7 +234,8 @@ UNWIND_FUNCTION int unwind_chunk_next(struct unwind_walk *w, struct unwind_proce
 
 /* ---- the thread ---- */
 
-/* Returns the JavaThread of the sampled thread; 0: not known. */
+/* Returns the JavaThread of the sampled thread; 0: not known. The thread pointer takes precedence:
+ * the thread's number may belong to an earlier thread. */
 UNWIND_FUNCTION uint64_t unwind_own_thread(struct unwind_walk *w, struct unwind_process *p)
 {
     const struct unwind_locks *l;
@@ -244,12 +245,9 @@ UNWIND_FUNCTION uint64_t unwind_own_thread(struct unwind_walk *w, struct unwind_
     if (!w || !p)
         return 0;
     l = &p->vm.locks;
-    thread = unwind_java_thread(w);
-    if (thread)
-        return thread;
     at = w->pointer;
     if (!l->thread_vtable || !at)
-        return 0;
+        return unwind_java_thread(w);
     if (l->current_module &&
         (!unwind_read_u64(w, at + UNWIND_DTV_AT, &at) ||
          !unwind_read_u64(w, at + (uint64_t)l->current_module * UNWIND_DTV_BYTES, &at)))
