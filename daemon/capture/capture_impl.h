@@ -110,6 +110,7 @@ struct capture_names {
     struct proc_id attach_id;
     uint32_t attach_mode; /* enum attach_mode */
     bool nameless;        /* the JVM's memory is unreadable, so only an attach names code */
+    bool exited;          /* the JVM of attach_id has exited before the attach */
 };
 
 struct capture {
@@ -193,10 +194,14 @@ static inline uint32_t capture_sets(const struct capture *c)
  * the capture began. */
 #define CAPTURE_LATEST_NS (CAPTURE_ANSWER_NS - NSEC_PER_SEC / 2)
 
-/* Returns the time (CLOCK_MONOTONIC) by which the answer of @c, which has an end, is sent. */
+/* Returns the time (CLOCK_MONOTONIC) by which the answer of @c, which has an end, is sent. If a
+ * request waits for it, the time by which it began late is taken off; its end came earlier for what
+ * is beyond CAPTURE_LATEST_NS. */
 static inline uint64_t capture_answer_ns(const struct capture *c)
 {
-    return c->end_ns + CAPTURE_ANSWER_NS - MIN(c->start_ns - c->asked_ns, CAPTURE_ANSWER_NS);
+    uint64_t late_ns = c->to.waiter.done ? c->start_ns - c->asked_ns : 0;
+
+    return c->end_ns + CAPTURE_ANSWER_NS - MIN(late_ns, CAPTURE_LATEST_NS);
 }
 
 /* ---- captures.c ---- */

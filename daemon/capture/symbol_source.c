@@ -119,7 +119,8 @@ static bool is_open(struct captures *captures, struct capture *c)
 
     if (!c->names.attachment) {
         p = discover_find(captures->discover, c->names.attach_id.host_pid);
-        if (p && proc_id_equal(&p->id, &c->names.attach_id))
+        c->names.exited = !p || !proc_id_equal(&p->id, &c->names.attach_id);
+        if (!c->names.exited)
             c->names.attachment = attachment_take(captures->attaching, p, c->names.attach_mode);
         if (!c->names.attachment)
             return false;
@@ -157,8 +158,10 @@ void capture_tell_names(struct capture *c)
 
     if (!c->names.later)
         return;
-    if (!c->names.attachment)
+    if (!c->names.attachment && c->names.exited)
         fall_back(c, c->names.attach_mode, "the JVM has exited", "");
+    else if (!c->names.attachment)
+        fall_back(c, c->names.attach_mode, "there was no time to ask the JVM", "ask again");
     else if (problem->msg[0])
         fall_back(c, c->names.attach_mode, problem->msg, problem->remedy);
     else if (attachment_state(c->names.attachment) != ATTACHMENT_READY)

@@ -356,6 +356,35 @@ START_TEST(one_that_begins_very_late_is_shorter)
 }
 END_TEST
 
+static void no_answer(void *cookie, int r, struct profile *p, const struct error *err)
+{
+    (void)cookie;
+    (void)r;
+    (void)p;
+    (void)err;
+}
+
+/* Names have as long as ever: all 4 s if no request waits, and else the rest of the time in which
+ * the answer is due. */
+START_TEST(one_that_begins_late_waits_for_names)
+{
+    static const struct {
+        unsigned late_ms, rest_ms;
+        bool waited;
+    } BEGINS[] = { { 0, 4000, true },     { 3000, 1000, true }, { 3500, 500, true },
+                   { 6000, 500, true },   { 0, 4000, false },   { 3900, 4000, false },
+                   { 15000, 4000, false } };
+    struct capture c = { .asked_ns = 60 * NSEC_PER_SEC };
+
+    for (size_t i = 0; i < ARRAY_SIZE(BEGINS); i++) {
+        c.to.waiter.done = BEGINS[i].waited ? no_answer : NULL;
+        c.start_ns = c.asked_ns + BEGINS[i].late_ms * NSEC_PER_MSEC;
+        c.end_ns = c.start_ns + NSEC_PER_SEC;
+        ck_assert_uint_eq(capture_answer_ns(&c) - c.end_ns, BEGINS[i].rest_ms * NSEC_PER_MSEC);
+    }
+}
+END_TEST
+
 START_TEST(one_that_is_hardly_shorter_has_no_warning)
 {
     struct capture *c;
@@ -472,6 +501,7 @@ int main(void)
     tcase_add_test(tc, nothing_ready_is_waited_for_as_the_answer_allows);
     tcase_add_test(tc, its_duration_counts_from_its_first_sample);
     tcase_add_test(tc, one_that_begins_very_late_is_shorter);
+    tcase_add_test(tc, one_that_begins_late_waits_for_names);
     tcase_add_test(tc, one_that_is_hardly_shorter_has_no_warning);
     tcase_add_test(tc, one_without_any_time_left_fails);
     tcase_add_test(tc, none_ends_before_it_begins);
