@@ -301,12 +301,28 @@ static int read_sizes(struct history *h, struct error *err)
     return r;
 }
 
+/* Drops the oldest parts of @tier, with all of the same part of the next tier. Passes over those
+ * that cannot be dropped. Returns 1, 0 (none could be dropped) or -errno. */
+static int drop_oldest(struct history *h, unsigned tier, struct error *err)
+{
+    unsigned next = MIN(tier + 1, HISTORY_TIERS - 1u);
+    uint64_t before_ns = history_floor(h->stats.tier_oldest_ns[tier], next);
+    uint64_t dropped = h->stats.dropped_by_size;
+    int r = 0;
+
+    while (r == 0 && h->stats.dropped_by_size == dropped && before_ns <= h->stats.newest_ns) {
+        before_ns += history_tier_ns(next);
+        r = drop_parts(h, tier, before_ns, &h->stats.dropped_by_size, err);
+    }
+    return r < 0 ? r : h->stats.dropped_by_size != dropped;
+}
+
 /* Drops the oldest parts of the tier that is furthest over its share. Returns 1 (the file may still
  * be too large), 0 or -errno. */
 static int drop_by_size(struct history *h, struct error *err)
 {
-    unsigned most = 0, next;
-    int r;
+    unsigned most = 0;
+    int r, emptied;
 
     if (store_bytes_in_use(h->store) <= h->store->opts.max_bytes)
         return 0;
@@ -318,12 +334,11 @@ static int drop_by_size(struct history *h, struct error *err)
     }
     if (r < 0 || !h->stats.tier_bytes[most])
         return r;
-    next = MIN(most + 1, HISTORY_TIERS - 1u);
-    r = drop_parts(h, most,
-                   history_floor(h->stats.tier_oldest_ns[most], next) + history_tier_ns(next),
-                   &h->stats.dropped_by_size, err)
-            ?: drop_empty_epochs(h, err);
-    return r < 0 ? r : 1;
+    r = drop_oldest(h, most, err);
+    if (r <= 0)
+        return r;
+    emptied = drop_empty_epochs(h, err);
+    return emptied < 0 ? emptied : r;
 }
 
 static int retain(struct history *h, uint64_t now_ns, struct error *err)

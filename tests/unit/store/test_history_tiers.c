@@ -521,6 +521,32 @@ START_TEST(test_a_part_that_cannot_be_changed)
 }
 END_TEST
 
+/* The oldest parts of each tier cannot be dropped: later ones are, until the file is small enough.
+ */
+START_TEST(test_old_parts_that_stay_keep_no_others)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_stats stats;
+    char sql[200];
+
+    put_minutes(h, T0, 180);
+    ck_assert_int_eq(history_roll(h, T0 + 180 * HISTORY_MINUTE_NS, NULL), 0);
+    snprintf(sql, sizeof(sql),
+             "CREATE TEMP TRIGGER stays BEFORE DELETE ON parts WHEN old.start_ns < %llu"
+             " BEGIN SELECT RAISE(FAIL, 'broken'); END",
+             (unsigned long long)T0 + 60 * (unsigned long long)HISTORY_MINUTE_NS);
+    ck_assert_int_eq(sqlite3_exec(h->store->db, sql, NULL, NULL, NULL), SQLITE_OK);
+    h->store->opts.max_bytes = 1;
+    history_roll(h, T0 + 180 * HISTORY_MINUTE_NS, NULL);
+    ck_assert_uint_eq(
+        store_number(h->store, "SELECT count(*) FROM parts WHERE tier = 0 AND rolled = 1"),
+        60 * ARRAY_SIZE(JVMS));
+    history_stats(h, &stats);
+    ck_assert_uint_ge(stats.dropped_by_size, 120 * ARRAY_SIZE(JVMS));
+    history_close(h);
+}
+END_TEST
+
 static int stop_sqlite(void *unused)
 {
     (void)unused;
@@ -634,6 +660,7 @@ int main(void)
     tcase_add_test(tc, test_stops_are_kept_by_minute);
     tcase_add_test(tc, test_a_damaged_part_is_counted_in_its_hour);
     tcase_add_test(tc, test_a_part_that_cannot_be_changed);
+    tcase_add_test(tc, test_old_parts_that_stay_keep_no_others);
     tcase_add_test(tc, test_an_error_is_no_short_answer);
     return run_store_tests("history_tiers", tc);
 }
