@@ -224,6 +224,10 @@ static int memory_map(void *ctx, struct ask *a)
     }
     u64_cache_deinit(&m.lines.at);
     buf_deinit(&m.lines.names);
+    if (r == -ESRCH) {
+        error_set(a->err, r, "JVM %d has exited", a->host_pid);
+        return BACKEND_NOT_FOUND;
+    }
     return outcome_of(r);
 }
 

@@ -8,7 +8,9 @@
 
 #include <jansson.h>
 
-static struct profile made = { .hold.refs = 1, .id = "a", .total = 300 };
+static struct profile made = {
+    .hold.refs = 1, .id = "a", .total = 300, .warnings = { (char *)"few" }, .warning_count = 1
+};
 #define TEXTS                                                                                      \
     .id = "a", .event = "cpu", .target = "", .symbols = "", .schedule = "", .failure = "",         \
     .scope = ""
@@ -92,6 +94,8 @@ START_TEST(one_that_waits_is_complete)
     if (CASES[_i].result == 0) {
         ck_assert_int_eq(json_integer_value(json_object_get(facts, "samples")), CASES[_i].samples);
         ck_assert_int_eq(runs, CASES[_i].runs);
+        if (CASES[_i].waits && CASES[_i].runs)
+            ck_assert_uint_eq(json_array_size(json_object_get(facts, "warnings")), 1);
     }
     json_decref(facts);
 }
