@@ -195,11 +195,11 @@ static inline uint32_t capture_sets(const struct capture *c)
 #define CAPTURE_LATEST_NS (CAPTURE_ANSWER_NS - NSEC_PER_SEC / 2)
 
 /* Returns the time (CLOCK_MONOTONIC) by which the answer of @c, which has an end, is sent. If a
- * request waits for it, the time by which it began late is taken off; its end came earlier for what
- * is beyond CAPTURE_LATEST_NS. */
+ * request waits for a capture of a given duration, this takes off by how much it began late, up to
+ * CAPTURE_LATEST_NS: for the rest, its end came earlier. */
 static inline uint64_t capture_answer_ns(const struct capture *c)
 {
-    uint64_t late_ns = c->to.waiter.done ? c->start_ns - c->asked_ns : 0;
+    uint64_t late_ns = c->to.waiter.done && c->duration_ns ? c->start_ns - c->asked_ns : 0;
 
     return c->end_ns + CAPTURE_ANSWER_NS - MIN(late_ns, CAPTURE_LATEST_NS);
 }

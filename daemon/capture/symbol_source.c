@@ -165,7 +165,7 @@ void capture_tell_names(struct capture *c)
     else if (problem->msg[0])
         fall_back(c, c->names.attach_mode, problem->msg, problem->remedy);
     else if (attachment_state(c->names.attachment) != ATTACHMENT_READY)
-        fall_back(c, c->names.attach_mode, "the JVM had not answered 4 s after the end of sampling",
+        fall_back(c, c->names.attach_mode, "the JVM had not answered in the time for names",
                   "it may be stopped or in a long collection; symbols=memory needs no attach");
     else if (attachment_dropped(c->names.attachment))
         record_warn(c->record,

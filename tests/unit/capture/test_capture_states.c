@@ -364,20 +364,23 @@ static void no_answer(void *cookie, int r, struct profile *p, const struct error
     (void)err;
 }
 
-/* Names have as long as ever: all 4 s if no request waits, and else the rest of the time in which
- * the answer is due. */
+/* Names have all 4 s if no request waits for a given duration, and else the rest of the time in
+ * which the answer is due. */
 START_TEST(one_that_begins_late_waits_for_names)
 {
     static const struct {
         unsigned late_ms, rest_ms;
-        bool waited;
-    } BEGINS[] = { { 0, 4000, true },     { 3000, 1000, true }, { 3500, 500, true },
-                   { 6000, 500, true },   { 0, 4000, false },   { 3900, 4000, false },
-                   { 15000, 4000, false } };
+        bool waited, endless;
+    } BEGINS[] = {
+        { 0, 4000, true, false },     { 3000, 1000, true, false },   { 3500, 500, true, false },
+        { 6000, 500, true, false },   { 15000, 4000, true, true },   { 0, 4000, false, false },
+        { 3900, 4000, false, false }, { 15000, 4000, false, false },
+    };
     struct capture c = { .asked_ns = 60 * NSEC_PER_SEC };
 
     for (size_t i = 0; i < ARRAY_SIZE(BEGINS); i++) {
         c.to.waiter.done = BEGINS[i].waited ? no_answer : NULL;
+        c.duration_ns = BEGINS[i].endless ? 0 : NSEC_PER_SEC;
         c.start_ns = c.asked_ns + BEGINS[i].late_ms * NSEC_PER_MSEC;
         c.end_ns = c.start_ns + NSEC_PER_SEC;
         ck_assert_uint_eq(capture_answer_ns(&c) - c.end_ns, BEGINS[i].rest_ms * NSEC_PER_MSEC);
