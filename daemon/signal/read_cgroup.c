@@ -95,7 +95,8 @@ bool read_cgroup(const struct broker_cgroup_files *f, struct number_reading *r)
 
         if (f->fds[i] < 0)
             continue;
-        whole &= text.n > 0 || errno == EOPNOTSUPP; /* PSI that is off, before Linux 6.1 */
+        /* PSI that is off, before Linux 6.1 */
+        whole &= text.n > 0 || (i == BROKER_CGROUP_MEMORY_PRESSURE && errno == EOPNOTSUPP);
         if (i == BROKER_CGROUP_CPU)
             take_cpu(text, r);
         else if (i == BROKER_CGROUP_SWAP)
