@@ -75,7 +75,6 @@ static void see(int32_t tid, uint64_t now_ns)
     anchors_see(anchors, &process, &(struct sample_record){ .host_tid = (uint32_t)tid }, now_ns);
 }
 
-/* Threads of a list need no other one. A thread that is not in it does, at most once a second. */
 /* Returns the JavaThread of thread @tid, whose id in the VM is the same. */
 static uint64_t java_thread(int32_t tid)
 {
@@ -86,6 +85,7 @@ static uint64_t java_thread(int32_t tid)
     return thread;
 }
 
+/* Threads of a list need no other one. A thread that is not in it does, at most once a second. */
 START_TEST(threads_share_a_list)
 {
     uint64_t now_ns = NSEC_PER_SEC;
