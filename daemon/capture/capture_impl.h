@@ -194,9 +194,9 @@ static inline uint32_t capture_sets(const struct capture *c)
  * the capture began. */
 #define CAPTURE_LATEST_NS (CAPTURE_ANSWER_NS - NSEC_PER_SEC / 2)
 
-/* Returns the time (CLOCK_MONOTONIC) by which the answer of @c, which has an end, is sent. If a
- * request waits for a capture of a given duration, this takes off by how much it began late, up to
- * CAPTURE_LATEST_NS: for the rest, its end came earlier. */
+/* Returns the time (CLOCK_MONOTONIC) by which the answer of @c, which has an end, is sent. A
+ * request that waits for a given duration gets it as if the capture had begun in time. If that
+ * began later than CAPTURE_LATEST_NS, its end came earlier for the rest. */
 static inline uint64_t capture_answer_ns(const struct capture *c)
 {
     uint64_t late_ns = c->to.waiter.done && c->duration_ns ? c->start_ns - c->asked_ns : 0;
