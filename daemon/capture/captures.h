@@ -192,14 +192,14 @@ void captures_look(struct captures *captures, uint64_t now_ns);
 void captures_look_edge(struct captures *captures);
 /* Returns whether set @set belongs to a running event of waiting. @locks: of waiting for locks. */
 bool waits_take_virtual(const struct captures *captures, uint32_t set, bool locks);
-/* Time between two looks at the virtual threads of a JVM that is in no sample. */
+/* Time before a look at the virtual threads of a JVM that is in no sample. */
 struct virtual_missed {
     uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC; from_ns 0: since the begin of each capture */
     double threads, lockers; /* threads that waited; threads that waited for a lock */
 };
-/* Counts the time @missed of @p for the events of waiting that have the sets of @w. They warn of
- * it. */
-void waits_miss_virtual(struct captures *captures, const struct virtual_wish *w,
+/* Counts the time @missed of @p for the events of waiting that have the sets of @wish. They warn of
+ * it. Called at each look that succeeds, with the wish as the previous look left it. */
+void waits_miss_virtual(struct captures *captures, const struct virtual_wish *wish,
                         const struct process *p, const struct virtual_missed *missed);
 /* Returns whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);

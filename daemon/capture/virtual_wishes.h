@@ -9,6 +9,7 @@
 #include "proc/proc.h"
 
 #define VIRTUAL_JVMS_MAX 32
+#define VIRTUAL_LOOK_NS NSEC_PER_SEC          /* longest time that a look stands for in a capture */
 #define VIRTUAL_WISH_NS (500 * NSEC_PER_MSEC) /* lifetime of a wish that is not renewed */
 
 struct virtual_wish {
@@ -20,6 +21,7 @@ struct virtual_wish {
     bool untracked;     /* the last look found that the JVM does not list all its virtual threads */
     /* Set by the owner's looks: */
     uint64_t looked_ns, due_ns; /* CLOCK_MONOTONIC; 0: never */
+    double threads, lockers;    /* of the last look: threads that waited; for a lock */
     uint32_t draws, bad;        /* draws of the next look; discarded looks in a row */
     /* Sums over the looks since virtual_wishes_load(). */
     uint32_t looks;

@@ -192,29 +192,6 @@ static void add_load(struct virtual_wish *w, const struct hotspot_dump_batch *b)
     }
 }
 
-/* Counts the time before a look at @now_ns that no sample stands for. The samples of that look
- * stand for @wait_ns each. */
-static void count_missed(struct virtual_waits *v, const struct virtual_wish *w,
-                         const struct dispatch *d, const struct process *p, uint64_t now_ns,
-                         uint64_t wait_ns)
-{
-    struct virtual_missed missed = { .from_ns = MAX(w->looked_ns, p->exec_time_ns),
-                                     .to_ns = now_ns - wait_ns };
-    const struct hotspot_dump_batch *b = v->batch;
-
-    if (missed.from_ns >= missed.to_ns)
-        return;
-    for (uint32_t i = 0; i < b->count; i++) {
-        missed.threads += v->alike[i] * b->weight;
-        missed.lockers += is_lock(&b->threads[i]) ? v->alike[i] * b->weight : 0;
-    }
-    if (!is_recorded(w))
-        waits_miss_virtual(d->captures, w, p, &missed);
-    else if (w->looked_ns)
-        looks_lose((*d->recorder)->looks,
-                   (uint64_t)((double)(missed.to_ns - missed.from_ns) * missed.threads));
-}
-
 /* Returns the number of places that the next look draws, by the threads that this look found at its
  * places. */
 static uint32_t next_draws(const struct hotspot_dump_batch *b)
@@ -240,11 +217,27 @@ static bool is_bad(struct virtual_wish *w, const struct hotspot_dump_batch *b)
     return true;
 }
 
-/* Stores a complete look at @p at @now_ns. */
-static void looked(struct virtual_wish *w, const struct dispatch *d, const struct process *p,
-                   uint64_t now_ns)
+/* Stores a complete look at @p at @now_ns. Counts the time before the look that no sample stands
+ * for. Samples of the look stand for @wait_ns each. */
+static void looked(struct virtual_waits *v, struct virtual_wish *w, const struct dispatch *d,
+                   const struct process *p, uint64_t now_ns, uint64_t wait_ns)
 {
+    struct virtual_missed missed = { .from_ns = MAX(w->looked_ns, p->exec_time_ns),
+                                     .to_ns = now_ns - wait_ns };
+    const struct hotspot_dump_batch *b = v->batch;
+
+    for (uint32_t i = 0; i < b->count; i++) {
+        missed.threads += v->alike[i] * b->weight;
+        missed.lockers += is_lock(&b->threads[i]) ? v->alike[i] * b->weight : 0;
+    }
+    if (!is_recorded(w))
+        waits_miss_virtual(d->captures, w, p, &missed);
+    else if (w->looked_ns && missed.from_ns < missed.to_ns)
+        looks_lose((*d->recorder)->looks,
+                   (uint64_t)((double)(missed.to_ns - missed.from_ns) * missed.threads));
     w->looked_ns = now_ns;
+    w->threads = missed.threads;
+    w->lockers = missed.lockers;
     if (is_recorded(w))
         looks_look_virtual((*d->recorder)->looks, p->id.host_pid, now_ns);
 }
@@ -271,7 +264,7 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
         return;
     }
     if (r > 0 || (r == 0 && !b->places && !b->broken))
-        looked(w, d, p, now_ns); /* the JVM has no virtual thread */
+        looked(v, w, d, p, now_ns, /* wait_ns= */ 0); /* the JVM has no virtual thread */
     if (r != 0 || !b->places) {
         w->due_ns = now_ns + (is_recorded(w)    ? RECORDED_NONE_NS
                               : r == -ETIMEDOUT ? LOOK_MAX_NS
@@ -283,14 +276,13 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
         return;
     /* The time that a look stands for is bounded. A capture takes the part within its duration. */
     rec.time_ns = now_ns;
-    rec.wait_ns = MIN(w->looked_ns ? now_ns - w->looked_ns : NSEC_PER_SEC,
-                      is_recorded(w) ? RECORDED_WAIT_NS : NSEC_PER_SEC);
+    rec.wait_ns = MIN(w->looked_ns ? now_ns - w->looked_ns : VIRTUAL_LOOK_NS,
+                      is_recorded(w) ? RECORDED_WAIT_NS : VIRTUAL_LOOK_NS);
     w->untracked = !b->tracks_all;
     keep_sets(w, d->captures);
     find_alike(v);
     add_load(w, b);
-    count_missed(v, w, d, p, now_ns, rec.wait_ns);
-    looked(w, d, p, now_ns);
+    looked(v, w, d, p, now_ns, rec.wait_ns);
     for (uint32_t i = 0; i < b->count; i++) {
         rec.weight = v->alike[i];
         rec.value = (uint64_t)((double)rec.wait_ns * b->weight * rec.weight);

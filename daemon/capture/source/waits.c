@@ -15,6 +15,7 @@ struct waits {
     uint64_t unlisted_ns;         /* waiting time of all missed threads; 0: unknown */
     uint64_t unbegun_ns;          /* greatest possible time of waits with an unknown begin */
     double missed_ns;             /* waiting time of virtual threads that is in no sample */
+    int32_t unlooked;             /* JVMs at which no look has succeeded */
     struct yield_windows windows; /* JVMs with virtual threads that probes sample */
 };
 
@@ -227,27 +228,7 @@ static bool want_probed(struct capture_event *e, struct process *p, uint64_t now
     return false;
 }
 
-/* ---- the end ---- */
-
-static bool waits_flush(struct capture_event *e)
-{
-    struct waits *w = e->state;
-    uint32_t pending;
-
-    close_windows(e);
-    return broker_sample_flush(e->capture->captures->broker, e->sets[WAITING].set, &w->flush_no,
-                               &pending, NULL) == 0 &&
-           pending > 0;
-}
-
-/* Flushes pending stacks: on a busy machine, their threads may wait for a processor for long. */
-static void waits_lates(const struct capture_event *e)
-{
-    const struct waits *w = e->state;
-
-    if (w->flush_no)
-        broker_sample_lates(e->capture->captures->broker, e->sets[WAITING].set, NULL);
-}
+/* ---- virtual threads by looks ---- */
 
 /* Requests waits of virtual threads without a carrier, which are read from the JVM
  * (engine/virtual_waits.h). */
@@ -273,6 +254,115 @@ static void waits_want(struct capture_event *e, struct process *p, uint64_t now_
 static void locks_want(struct capture_event *e, struct process *p, uint64_t now_ns)
 {
     want_virtual(e, p, now_ns, /* locks= */ true);
+}
+
+/* Returns the part of the missed time @missed of process @host_pid that lies within the capture and
+ * outside of sampling by probes. */
+static uint64_t missed_within(const struct capture_event *e, int32_t host_pid,
+                              const struct virtual_missed *missed)
+{
+    const struct capture *c = e->capture;
+    struct waits *w = e->state;
+
+    return yield_window_part(yield_window_find(&w->windows, host_pid), /* probed= */ false,
+                             MAX(missed->from_ns, c->start_ns), MIN(missed->to_ns, c->end_ns));
+}
+
+/* Returns whether looks of @wish sample the virtual threads of @p for @e. */
+static bool has_looks(const struct capture_event *e, const struct virtual_wish *wish,
+                      const struct process *p)
+{
+    bool locks = e->source->want == locks_want;
+
+    return e->ready && (locks || e->source->want == waits_want) &&
+           (locks ? wish->lock_sets : wish->sets) & 1u << e->sets[WAITING].set &&
+           (target_is_node(e->capture->target) || target_matches(e->capture->target, p));
+}
+
+/* Counts the time of @p from the last look of @wish to the end of the capture, if it is longer than
+ * what a look stands for. @times: 1; -1: takes that back, as there was another look. */
+static void count_tail(struct capture_event *e, const struct virtual_wish *wish,
+                       const struct process *p, int times)
+{
+    struct virtual_missed tail = { .from_ns = MAX(wish->looked_ns, p->exec_time_ns),
+                                   .to_ns = p->exited ? p->exited_ns : UINT64_MAX };
+    uint64_t tail_ns = missed_within(e, p->id.host_pid, &tail);
+    struct waits *w = e->state;
+
+    if (tail_ns <= VIRTUAL_LOOK_NS)
+        return;
+    w->missed_ns +=
+        times * (double)tail_ns * (e->source->want == locks_want ? wish->lockers : wish->threads);
+    w->unlooked += wish->looked_ns ? 0 : times;
+}
+
+static void count_tails(struct capture_event *e)
+{
+    struct captures *captures = e->capture->captures;
+    const struct virtual_wishes *wishes = &captures->virtual_threads.wishes;
+
+    for (uint32_t i = 0; i < wishes->count; i++) {
+        const struct virtual_wish *wish = &wishes->of[i];
+        const struct process *p = discover_find(captures->discover, wish->id.host_pid);
+
+        if (p && proc_id_equal(&p->id, &wish->id) && has_looks(e, wish, p))
+            count_tail(e, wish, p, 1);
+    }
+}
+
+void waits_miss_virtual(struct captures *captures, const struct virtual_wish *wish,
+                        const struct process *p, const struct virtual_missed *missed)
+{
+    for (struct capture *c = captures->running; c; c = c->next) {
+        for (size_t i = 0; i < c->event_count; i++) {
+            struct capture_event *e = &c->events[i];
+            struct waits *w = e->state;
+
+            if (!has_looks(e, wish, p))
+                continue;
+            if (c->state > CAPTURE_RUNNING) /* waits_flush() has counted until the end */
+                count_tail(e, wish, p, -1);
+            w->missed_ns += (double)missed_within(e, p->id.host_pid, missed) *
+                            (e->source->want == locks_want ? missed->lockers : missed->threads);
+        }
+    }
+}
+
+bool waits_take_virtual(const struct captures *captures, uint32_t set, bool locks)
+{
+    for (const struct capture *c = captures->running; c; c = c->next) {
+        for (size_t i = 0; i < c->event_count; i++) {
+            const struct capture_event *e = &c->events[i];
+
+            if (e->ready && e->sets[WAITING].set == set &&
+                e->source->want == (locks ? locks_want : waits_want))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the end ---- */
+
+static bool waits_flush(struct capture_event *e)
+{
+    struct waits *w = e->state;
+    uint32_t pending;
+
+    close_windows(e);
+    count_tails(e);
+    return broker_sample_flush(e->capture->captures->broker, e->sets[WAITING].set, &w->flush_no,
+                               &pending, NULL) == 0 &&
+           pending > 0;
+}
+
+/* Flushes pending stacks: on a busy machine, their threads may wait for a processor for long. */
+static void waits_lates(const struct capture_event *e)
+{
+    const struct waits *w = e->state;
+
+    if (w->flush_no)
+        broker_sample_lates(e->capture->captures->broker, e->sets[WAITING].set, NULL);
 }
 
 static void waits_warn(const struct capture_event *e)
@@ -313,56 +403,17 @@ static void waits_warn(const struct capture_event *e)
                     "the time of a virtual thread from its start to its first run is in no sample "
                     "of %s with source=probe",
                     e->name);
+    if (w->unlooked > 0)
+        record_warn(
+            e->capture->record,
+            "virtual threads without a carrier may be missing in %s of %d JVM%s: no look at "
+            "them succeeded",
+            e->name, w->unlooked, w->unlooked > 1 ? "s" : "");
     if (w->missed_ns > 0)
         record_warn(e->capture->record,
                     "%.1f s of waits of virtual threads are missing in %s: looks at their JVMs "
                     "were more than a second apart; profile fewer JVMs at a time",
                     w->missed_ns / 1e9, e->name);
-}
-
-/* Returns the part of the missed time @missed of process @host_pid that lies within the capture and
- * outside of sampling by probes. */
-static uint64_t missed_within(const struct capture_event *e, int32_t host_pid,
-                              const struct virtual_missed *missed)
-{
-    const struct capture *c = e->capture;
-    struct waits *w = e->state;
-
-    return yield_window_part(yield_window_find(&w->windows, host_pid), /* probed= */ false,
-                             MAX(missed->from_ns, c->start_ns), MIN(missed->to_ns, c->end_ns));
-}
-
-void waits_miss_virtual(struct captures *captures, const struct virtual_wish *w,
-                        const struct process *p, const struct virtual_missed *missed)
-{
-    for (struct capture *c = captures->running; c; c = c->next) {
-        for (size_t i = 0; i < c->event_count; i++) {
-            struct capture_event *e = &c->events[i];
-            bool locks = e->source->want == locks_want;
-            struct waits *waits = e->state;
-
-            if (!e->ready || (e->source->want != waits_want && !locks) ||
-                !((locks ? w->lock_sets : w->sets) & 1u << e->sets[WAITING].set) ||
-                !(target_is_node(c->target) || target_matches(c->target, p)))
-                continue;
-            waits->missed_ns += (double)missed_within(e, p->id.host_pid, missed) *
-                                (locks ? missed->lockers : missed->threads);
-        }
-    }
-}
-
-bool waits_take_virtual(const struct captures *captures, uint32_t set, bool locks)
-{
-    for (const struct capture *c = captures->running; c; c = c->next) {
-        for (size_t i = 0; i < c->event_count; i++) {
-            const struct capture_event *e = &c->events[i];
-
-            if (e->ready && e->sets[WAITING].set == set &&
-                e->source->want == (locks ? locks_want : waits_want))
-                return true;
-        }
-    }
-    return false;
 }
 
 #define WAITS                                                                                      \

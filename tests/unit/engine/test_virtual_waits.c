@@ -179,6 +179,63 @@ START_TEST(a_look_without_threads_covers_its_time)
 }
 END_TEST
 
+/* The last look of a capture is long before its end. A look that comes after all, before the
+ * profile is made, has a second of that time. */
+START_TEST(the_time_after_the_last_look_is_missing)
+{
+    static const struct {
+        uint64_t tail_ns;
+        bool comes;
+        double seconds;
+    } ENDS[] = { { 3 * NSEC_PER_SEC, false, 3.0 * THREADS },
+                 { 3 * NSEC_PER_SEC, true, 2.0 * THREADS },
+                 { 900 * NSEC_PER_MSEC, false, 0 } };
+    double seconds;
+
+    places = 64;
+    jvm->exec_time_ns = clock_monotonic_ns();
+    look();
+    jvm->exec_time_ns = 0;
+    rig.captures.virtual_threads.wishes.of[0].looked_ns -= ENDS[_i].tail_ns;
+    fake_broker_flush(rig.fake, 7, 3);
+    captures_end(&rig.captures, rig.handle, /* keep= */ true);
+    rig_tick(&rig);
+    ck_assert_int_eq(rig.captures.running->state, CAPTURE_FLUSHING);
+    if (ENDS[_i].comes)
+        look();
+    seconds = seconds_missing();
+    ck_assert_double_ge(seconds, ENDS[_i].seconds);
+    ck_assert_double_le(seconds, ENDS[_i].seconds * 1.2);
+}
+END_TEST
+
+START_TEST(a_jvm_without_a_look_is_said)
+{
+    static const struct {
+        uint64_t past_ns;
+        int found;
+        bool comes, warns;
+    } LOOKS[] = { { 0, -ETIMEDOUT, false, true },
+                  { 0, -ENOENT, false, true },
+                  { 0, 1, false, false },
+                  { 0, -ETIMEDOUT, true, false },
+                  { 29500 * NSEC_PER_MSEC, -ETIMEDOUT, false, false } };
+
+    rig.captures.running->start_ns += LOOKS[_i].past_ns;
+    found = LOOKS[_i].found;
+    look();
+    fake_broker_flush(rig.fake, 7, 3);
+    captures_end(&rig.captures, rig.handle, /* keep= */ true);
+    rig_tick(&rig);
+    found = 0;
+    if (LOOKS[_i].comes)
+        look();
+    rig_finish(&rig);
+    ck_assert_int_eq(rig_warned(&rig, "of 1 JVM: no look at them succeeded"), LOOKS[_i].warns);
+    ck_assert(!rig_warned(&rig, LACK));
+}
+END_TEST
+
 /* The engine may drain samples for a second, and renews wishes after its looks. */
 START_TEST(a_long_tick_does_not_end_a_wish)
 {
@@ -447,6 +504,8 @@ int main(void)
     tcase_add_test(tc, a_long_tick_does_not_end_a_wish);
     tcase_add_loop_test(tc, a_look_without_waits_is_kept, 0, 5);
     tcase_add_loop_test(tc, a_look_without_threads_covers_its_time, 0, 4);
+    tcase_add_loop_test(tc, the_time_after_the_last_look_is_missing, 0, 3);
+    tcase_add_loop_test(tc, a_jvm_without_a_look_is_said, 0, 5);
     tcase_add_loop_test(tc, a_jvm_waits_from_its_start_on, 0, 2);
     tcase_add_loop_test(tc, the_look_at_the_end_says_what_it_misses, 0, 5);
     tcase_add_loop_test(tc, the_look_at_the_end_has_the_waits_that_go_on, 0, 2);
