@@ -41,7 +41,7 @@ static inline uint64_t history_floor(uint64_t time_ns, unsigned tier)
     return time_ns - time_ns % history_tier_ns(tier);
 }
 
-/* history_images.c */
+/* history_rows.c */
 
 /* Sets which rows an earlier flamed wrote, if the file was opened for writing since the last call.
  * It may be another file than before, or have rows that could not be read before. Returns 0 or
@@ -51,6 +51,9 @@ int images_number(struct history *h, struct error *err);
  * another release of its service. *ret gets its row. Returns 0 or -errno. */
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
                 int64_t *ret, struct error *err);
+
+/* history_images.c */
+
 /* Drops images beyond HISTORY_IMAGES_KEPT, and their samples. The payers of the most images lose
  * their oldest. Returns 0 or -errno. */
 int images_drop(struct history *h, struct error *err);
@@ -70,6 +73,11 @@ const struct history_image *image_list_find(const struct image_list *l, int64_t 
 /* Sets the version, the attributes and the payer of @p's processes from their images. @p must have
  * no other holder. Strings without room are counted. Returns 0 or -ENOMEM. */
 int image_list_describe(struct image_list *l, struct profile *p);
+
+/* history_releases.c: adds a mark if @image differs from the JVM of its service and place that
+ * started last before it. @n: its row. @start_ns: begin of the minute. Returns 0 or -errno. */
+int releases_note(struct history *h, const struct history_image *image, int64_t n,
+                  uint64_t start_ns, struct error *err);
 
 /* history_marks.c: adds the mark @m to the image in row @image; 0: to the node. Returns 0 or
  * -errno. */
