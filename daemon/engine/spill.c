@@ -164,6 +164,7 @@ static int spill_image(void *cookie, struct process *p)
         .options = options_of(m, p->args ? p->args : ""),
         .started_ns = p->start_realtime_ns,
         .ended_ns = p->exited ? p->exited_ns + clock_realtime_ns() - clock_monotonic_ns() : 0,
+        .running = !p->exited,
         .stopped = s->o.stopped ? s->o.stopped(s->o.cookie, p) : (struct history_stopped){ 0 },
     };
     return 0;

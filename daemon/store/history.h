@@ -73,6 +73,7 @@ struct history_image {
     uint64_t started_ns;        /* 0: not known */
     uint64_t first_ns, last_ns; /* when it was seen, in whole minutes; ignored in writing */
     uint64_t ended_ns; /* only for writing: exact end, stored as last_ns; 0: running or unknown */
+    bool running;      /* only for writing: certainly runs, so an end that is stored was false */
     struct history_stopped stopped; /* only for writing: pauses and throttling in that minute */
 };
 

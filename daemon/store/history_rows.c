@@ -26,12 +26,18 @@ static int image_insert(struct history *h, const struct history_image *image, ui
 }
 
 /* Updates a row, but keeps known facts that a later minute lacks. A last_ns that is no whole minute
- * is the exact end, which later samples do not change. */
+ * is the exact end, which later samples do not change. If the JVM still runs, that end was false:
+ * only its first thread had ended. first_ns stays when a known end is repeated, as the wall clock
+ * may have been set back since. */
 static int image_update(struct history *h, int64_t n, const struct history_image *image,
                         uint64_t start_ns, struct error *err)
 {
     static const char SQL[] =
-        "UPDATE images SET first_ns = min(first_ns, ?3), last_ns = CASE WHEN ?11 != 0 THEN ?11"
+        "UPDATE images SET"
+        " first_ns = CASE WHEN ?11 != 0 AND ?11 = last_ns THEN first_ns"
+        " ELSE min(first_ns, ?3) END,"
+        " last_ns = CASE WHEN ?11 != 0 THEN ?11"
+        " WHEN ?17 THEN max((last_ns + 59999999999) / 60000000000 * 60000000000, ?2)"
         " WHEN last_ns % 60000000000 != 0 THEN last_ns ELSE max(last_ns, ?2) END,"
         " service = CASE ?4 WHEN '' THEN service ELSE ?4 END,"
         " version = CASE ?5 WHEN '' THEN version ELSE ?5 END,"
@@ -52,7 +58,7 @@ static int image_update(struct history *h, int64_t n, const struct history_image
                      VALUE(image->flags), VALUE(image->started_ns), VALUE(image->attributes),
                      VALUE(image->ended_ns), VALUE(image->container), VALUE(image->pod),
                      VALUE(image->pod_namespace), VALUE((int64_t)image->payer),
-                     VALUE(image->options ? image->options : ""));
+                     VALUE(image->options ? image->options : ""), VALUE(image->running));
 }
 
 /* A row of images. */

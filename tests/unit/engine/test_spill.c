@@ -197,6 +197,29 @@ START_TEST(an_end_before_the_stop_is_known)
 }
 END_TEST
 
+/* The first thread of a JVM ends, and a sample shows that the JVM runs on. */
+START_TEST(a_false_end_is_taken_back)
+{
+    const struct spill_opts o = { .history = history, .flight = flight, .discover = discover };
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct process *p = discover_find(discover, 42);
+    uint64_t last_ns = 0;
+    struct spill *s = NULL;
+
+    ck_assert_ptr_nonnull(p);
+    p->jvm = JVM_READY;
+    ck_assert_int_eq(spill_start(&o, &s), 0);
+    p->exited = true;
+    p->exited_ns = clock_monotonic_ns();
+    spill_ended(s, p);
+    p->exited = false;
+    ck_assert_ptr_null(spill_stop(s));
+    ck_assert_int_eq(history_images(history, &q, see_last, &last_ns, NULL), 0);
+    ck_assert_uint_gt(last_ns, 0);
+    ck_assert_uint_eq(last_ns % HISTORY_MINUTE_NS, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("spill");
@@ -206,5 +229,6 @@ int main(void)
     tcase_add_test(tc, a_flood_takes_no_place_of_others);
     tcase_add_test(tc, the_source_of_a_version_is_kept);
     tcase_add_test(tc, an_end_before_the_stop_is_known);
+    tcase_add_test(tc, a_false_end_is_taken_back);
     return suite_run_case("spill", tc);
 }

@@ -598,11 +598,6 @@ static void see_place(void *cookie, const struct history_image *image)
                       strcmp(image->pod_namespace, "red") == 0;
 }
 
-static void keep_image(void *cookie, const struct history_image *image)
-{
-    *(struct history_image *)cookie = *image;
-}
-
 /* The samples of a JVM's first moment may lack its place, which is known at the end of the
  * minute. */
 START_TEST(test_a_place_that_is_known_late_has_releases)
@@ -631,33 +626,6 @@ START_TEST(test_a_place_that_is_known_late_has_releases)
     ck_assert_int_eq(seen.count, 1);
     ck_assert_int_eq(history_images(h, &q, see_place, &places, NULL), 0);
     ck_assert_int_eq(places, 1);
-    history_close(h);
-}
-END_TEST
-
-/* A JVM's end is exact, not that of its minute. It is known in the next minute, for a JVM that no
- * other minute has, and after samples that came late. */
-START_TEST(test_an_end_is_exact)
-{
-    static const uint64_t ENDED = T0 + 20 * NSEC_PER_SEC;
-    struct history *h = open_history(1 << 30, 86400);
-    const struct history_query q = { .to_ns = UINT64_MAX };
-    struct history_image image = made_image(7, "shop"), kept = { 0 };
-    struct history_minute m = { .images = &image, .image_count = 1 };
-
-    image.version = "1";
-    image.java = "17";
-    for (uint64_t i = _i ? 0 : 1; i < 3; i++) { /* first, while it runs */
-        m.start_ns = T0 + i * HISTORY_MINUTE_NS;
-        m.end_ns = m.start_ns + HISTORY_MINUTE_NS;
-        image.ended_ns = i == 1 ? ENDED : 0;
-        ck_assert_int_eq(history_put(h, &m, NULL), 0);
-        if (i > 0) {
-            ck_assert_int_eq(history_images(h, &q, keep_image, &kept, NULL), 0);
-            ck_assert_uint_eq(kept.last_ns, ENDED);
-            ck_assert_uint_eq(kept.first_ns, T0);
-        }
-    }
     history_close(h);
 }
 END_TEST
@@ -745,7 +713,6 @@ int main(void)
     tcase_add_test(tc, test_marks_of_others_take_no_place);
     tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 19);
     tcase_add_test(tc, test_a_place_that_is_known_late_has_releases);
-    tcase_add_loop_test(tc, test_an_end_is_exact, 0, 2);
     tcase_add_test(tc, test_a_clock_that_is_set_is_a_mark);
     tcase_add_test(tc, test_a_full_disk_loses_minutes_until_there_is_room);
     tcase_add_test(tc, test_bytes_that_end_early_are_damage);
