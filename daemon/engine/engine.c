@@ -139,7 +139,7 @@ static void engine_tick(struct engine *e)
     if (walked)
         engine_finish(e, drained, begun_ns);
     mailbox_alive(&e->mailbox);
-    spill_tick(e->spill, clock_monotonic_ns());
+    spill_tick(e->spill);
     store_writer_hurry(e->store_writer, clock_monotonic_ns());
     scheduled_tick(e->scheduled);
     signals_poll(e->signals, now);

@@ -8,6 +8,7 @@
 #include "base/shares.h"
 #include "base/trusted_clock.h"
 #include "capture/profile_process.h"
+#include "engine/minute_clock.h"
 #include "store/jvm_options.h"
 
 #include <pthread.h>
@@ -30,11 +31,10 @@ struct minute {
 
 struct spill {
     struct spill_opts o;
-    struct minute *now;     /* the minute under way; NULL: out of memory */
-    struct shares images;   /* shares of `now` */
-    uint64_t begun_ns;      /* CLOCK_MONOTONIC at its begin */
-    uint64_t begun_real_ns; /* CLOCK_REALTIME at its begin */
-    uint64_t dropped;       /* flight_stats.dropped at its begin */
+    struct minute *now;   /* the minute under way; NULL: out of memory */
+    struct shares images; /* shares of `now` */
+    struct minute_clock clock;
+    uint64_t dropped; /* flight_stats.dropped at its begin */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -163,7 +163,7 @@ static int spill_image(void *cookie, struct process *p)
         .flags = p->args && p->args[0] ? hash_of(p->args) : 0,
         .options = options_of(m, p->args ? p->args : ""),
         .started_ns = p->start_realtime_ns,
-        .ended_ns = p->exited ? p->exited_ns + clock_realtime_ns() - clock_monotonic_ns() : 0,
+        .ended_ns = p->exited ? p->exited_ns : 0, /* CLOCK_MONOTONIC until the minute ends */
         .running = !p->exited,
         .stopped = s->o.stopped ? s->o.stopped(s->o.cookie, p) : (struct history_stopped){ 0 },
     };
@@ -176,14 +176,20 @@ void spill_ended(struct spill *s, struct process *p)
         spill_image(s, p);
 }
 
-static void spill_begin(struct spill *s, uint64_t now_ns, uint64_t real_ns)
+static struct clock_times read_clocks(void)
+{
+    return (struct clock_times){ .monotonic_ns = clock_monotonic_ns(),
+                                 .boot_ns = clock_ns(CLOCK_BOOTTIME),
+                                 .real_ns = clock_realtime_ns() };
+}
+
+static void spill_begin(struct spill *s, const struct clock_times *now)
 {
     struct flight_stats stats;
 
     flight_stats(s->o.flight, &stats);
     s->dropped = stats.dropped;
-    s->begun_ns = now_ns;
-    s->begun_real_ns = real_ns;
+    minute_clock_begin(&s->clock, now);
     shares_init(&s->images, SPILL_IMAGES_MAX);
     s->now = minute_new();
 }
@@ -211,13 +217,15 @@ static void spill_queue(struct spill *s, struct minute *m)
     minute_free(drop);
 }
 
-static void spill_end(struct spill *s, uint64_t now_ns, uint64_t real_ns)
+static void spill_end(struct spill *s, const struct clock_times *now)
 {
-    uint64_t took_ns = now_ns - s->begun_ns, start_ns = real_ns - MIN(real_ns, took_ns);
+    uint64_t start_ns, end_ns;
+    int64_t jump_ns;
     struct minute *m;
     struct flight_stats stats;
 
-    flight_cut(s->o.flight, history_minute_of(start_ns, real_ns));
+    minute_clock_end(&s->clock, now, &start_ns, &end_ns, &jump_ns);
+    flight_cut(s->o.flight, history_minute_of(start_ns, end_ns));
     flight_stats(s->o.flight, &stats);
     if (s->now)
         discover_each(s->o.discover, spill_image, s);
@@ -228,29 +236,30 @@ static void spill_end(struct spill *s, uint64_t now_ns, uint64_t real_ns)
         pthread_mutex_unlock(&s->lock);
         return;
     }
-    m->m.end_ns = real_ns;
+    for (size_t i = 0; i < m->m.image_count; i++) {
+        if (m->images[i].ended_ns)
+            m->images[i].ended_ns = minute_clock_real_of(&s->clock, m->images[i].ended_ns);
+    }
+    m->m.end_ns = end_ns;
     m->m.start_ns = start_ns;
-    m->m.jump_ns = (int64_t)(m->m.start_ns - s->begun_real_ns);
+    m->m.jump_ns = jump_ns;
     m->m.lost += stats.dropped - s->dropped;
     m->m.slices = m->slices;
     m->m.images = m->images;
     spill_queue(s, m);
 }
 
-void spill_tick(struct spill *s, uint64_t now_ns)
+void spill_tick(struct spill *s)
 {
-    uint64_t real_ns;
+    struct clock_times now;
 
     if (!s)
         return;
-    real_ns = clock_realtime_ns();
-    if (real_ns / HISTORY_MINUTE_NS == s->begun_real_ns / HISTORY_MINUTE_NS &&
-        now_ns - s->begun_ns < HISTORY_MINUTE_NS)
+    now = read_clocks();
+    if (!minute_clock_is_over(&s->clock, &now))
         return;
-    if (now_ns - s->begun_ns < NSEC_PER_MSEC)
-        return; /* the clock is set repeatedly */
-    spill_end(s, now_ns, real_ns);
-    spill_begin(s, now_ns, real_ns);
+    spill_end(s, &now);
+    spill_begin(s, &now);
 }
 
 /* ---- the thread ---- */
@@ -322,6 +331,7 @@ static void *spill_main(void *arg)
 int spill_start(const struct spill_opts *o, struct spill **ret)
 {
     struct spill *s = calloc(1, sizeof(*s));
+    struct clock_times now;
     int r;
 
     if (!s)
@@ -334,7 +344,8 @@ int spill_start(const struct spill_opts *o, struct spill **ret)
         free(s);
         return r;
     }
-    spill_begin(s, clock_monotonic_ns(), clock_realtime_ns());
+    now = read_clocks();
+    spill_begin(s, &now);
     flight_on_finish(o->flight, FLIGHT_TO_HISTORY, spill_slice, s);
     *ret = s;
     return 0;
@@ -342,10 +353,13 @@ int spill_start(const struct spill_opts *o, struct spill **ret)
 
 struct spill *spill_stop(struct spill *s)
 {
+    struct clock_times now;
+
     if (!s)
         return NULL;
     discover_drain(s->o.discover); /* JVMs that have just ended get the second of their end */
-    spill_end(s, clock_monotonic_ns(), clock_realtime_ns());
+    now = read_clocks();
+    spill_end(s, &now);
     flight_on_finish(s->o.flight, FLIGHT_TO_HISTORY, NULL, NULL);
     pthread_mutex_lock(&s->lock);
     s->stopping = true;

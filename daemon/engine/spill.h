@@ -31,7 +31,7 @@ int spill_start(const struct spill_opts *o, struct spill **ret);
 /* Writes the rest of the minute under way and ends the thread. Accepts NULL. Returns NULL. */
 struct spill *spill_stop(struct spill *s);
 /* Ends the minute if it is over. To be called after samples were drained. Accepts NULL. */
-void spill_tick(struct spill *s, uint64_t now_ns);
+void spill_tick(struct spill *s);
 
 /* Adds @p, which has exited, to the minute under way before discover drops it. @s may be NULL. */
 void spill_ended(struct spill *s, struct process *p);
