@@ -35,7 +35,6 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.getByRole("button", { name: "Stored captures of that time" }).click();
         await page.getByText("No captures yet.").waitFor();
         await page.getByRole("button", { name: "Flame graph", exact: true }).click();
-        await page.reload();
         await page.getByRole("button", { name: "The oldest recorded minute" }).click();
         await graphShown(page);
         const asked = await server.asked(/GET \/profile\?pid=4242&from/);
@@ -43,6 +42,21 @@ describe("journeys", { concurrency: 4 }, () => {
         assert.equal(Math.round((Date.parse(asked.get("to")) - Date.parse(asked.get("from"))) / 1000), 60);
         assert.ok(Date.parse(asked.get("from")) > now - 300000);
         await close(page);
+    });
+
+    nodeTest("a time that is forgotten is not said to be one in which nothing happened", async ({ server, open }) => {
+        const iso = (ms) => new Date(ms).toISOString(), now = Date.now(), range = `from=${iso(now - 7260000)}&to=${iso(now - 7200000)}`;
+
+        server.reaches = now - 600000;
+        for (const [more, where] of [["event=offcpu", ".content"], ["tab=locks", ".locks-view"]]) {
+            const page = await open(`#/jvm/${ORDERS}?${range}&${more}`, { allow: /404/ });
+
+            await page.locator(where, { hasText: /^Nothing is recorded any more from .*The record reaches back to \d/ }).waitFor({ timeout: 10000 });
+            await page.getByRole("button", { name: "Flame graph", exact: true }).click();
+            await page.getByRole("button", { name: "The oldest recorded minute" }).click();
+            await graphShown(page);
+            await close(page);
+        }
     });
 
     nodeTest("a range that the history answers says that its minutes are whole", async ({ server, open }) => {

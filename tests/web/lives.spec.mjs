@@ -226,6 +226,49 @@ describe("lives", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a service whose last JVM has ended says of when its graph is", async ({ server, open }) => {
+        const page = await open(`#/service/Application`);
+
+        await graphShown(page);
+        const [gone] = server.jvms.splice(0, 1);
+
+        server.addEnded({ pid: gone.pid, main: gone.main, ago: 1 });
+        await page.locator(".banner", { hasText: /^No JVM of this service runs now\. This graph is of \d\d:\d\d:\d\d\./ }).waitFor();
+        server.jvms.unshift(gone);
+        await page.locator(".banner").waitFor({ state: "hidden" });
+        await close(page);
+    });
+
+    nodeTest("a live graph that is held: its time is what is downloaded, compared and linked, until it is live again", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}`), live = page.getByRole("button", { name: "Live", exact: true });
+        const timesOf = (text) => ["from", "to"].map((name) => Date.parse(new URLSearchParams(text.slice(text.indexOf("?"))).get(name)));
+        const isHeld = ([from, to]) => Math.abs(from - held[0]) < 2 && Math.abs(to - held[1]) < 2; // the last moment is part of it
+
+        await graphShown(page);
+        await page.getByRole("button", { name: "Top", exact: true }).click();
+        await page.keyboard.press("l"); // nothing is live there that one sees
+        await page.getByRole("button", { name: "Flame graph", exact: true }).click();
+        assert.equal(await live.getAttribute("aria-pressed"), "true");
+        await live.click();
+        await page.waitForURL(/from=.*to=/);
+        const held = timesOf(await addressOf(page)), shown = await textOf(page, ".panel .facts");
+
+        assert.ok(held[1] - held[0] === 60000 && Date.now() - held[1] < 10000, held.join());
+        assert.equal(await live.getAttribute("aria-pressed"), "false");
+        await page.getByRole("button", { name: "Download" }).click();
+        assert.ok(isHeld(timesOf(await page.getByRole("menuitem").first().getAttribute("href"))));
+        await page.keyboard.press("Escape");
+        await page.getByRole("button", { name: "Locks", exact: true }).click();
+        await page.locator(".locks-view td").first().waitFor();
+        assert.ok(isHeld(timesOf(`?${await server.asked(/profile\?.*event=lock/)}`)));
+        await page.getByRole("button", { name: "Flame graph", exact: true }).click();
+        assert.equal(await textOf(page, ".panel .facts"), shown);
+        await live.click();
+        await page.waitForURL((url) => !/from=/.test(url.hash));
+        await page.waitForRequest(/\/profile\?pid=4242&from=-60s/);
+        await close(page);
+    });
+
     for (const isListed of [false, true])
         nodeTest(`a JVM that flamed does not know for a moment is live again${isListed ? ", also where the history has its end" : ""}`, async ({ server, open }) => {
             const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ }), live = page.getByRole("button", { name: "Live", exact: true });

@@ -49,17 +49,28 @@ export function putProblem(content, shown, params) {
         more.remove();
 }
 
+const liveOf = (view) => (view.range && !view.facts.isGone ? () => view.live.resume() : null);
+
+const expiredOf = (view) => expiredState(view.range, view.oldest(), { live: liveOf(view), range: (other) => view.chooseRange(other), captures: () => view.setTab("captures") });
+
+// What stands where all of @view's range is from before what is recorded; null: it is not, or not known to be.
+export function forgottenState(view) {
+    return view.range && view.range.to <= view.oldest() ? expiredOf(view) : null;
+}
+
 // @view: the JvmView; @error says why it has no graph.
 export function graphProblem(view, error) {
-    const { event, range, facts: { isGone } } = view, oldest = view.oldest();
-    const capture = () => view.captureSlot.toggle(true), live = range && !isGone ? () => view.resumeLive() : null;
+    const { event, range, facts: { isGone } } = view, oldest = view.oldest(), forgotten = error.status === 404 ? forgottenState(view) : null;
+    const capture = () => view.captureSlot.toggle(true), live = liveOf(view);
 
+    if (forgotten && !error.isFinal)
+        return forgotten;
     if (error.status === 404 && event !== "cpu")
-        return emptyState(`${eventTitle(event)}: nothing of it was seen in this time.`, error.message, button("CPU time", () => view.setEvent("cpu")));
-    if (error.parameter === "from" && error.status === 404 && oldest && !view.isNode && !(range && range.to <= oldest))
+        return emptyState(`${eventTitle(event)}: nothing of it was seen in this time.`, [error.message, !oldest && error.remedy].filter(Boolean).join(". "), button("CPU time", () => view.setEvent("cpu")));
+    if (error.parameter === "from" && error.status === 404 && oldest && !view.isNode )
         return idleState({ threads: () => view.setTab("threads"), waits: () => view.setEvent("offcpu"), capture: isGone ? null : capture, live });
     if (range && error.status === 404 && !error.isFinal)
-        return expiredState(range, oldest, { live, range: (other) => view.chooseRange(other), captures: () => view.setTab("captures") });
+        return expiredOf(view);
     const actions = error.isFinal ? [element("a", { class: "tool", href: "#/" }, "All JVMs")] : [button("Start a capture", capture)];
 
     if (error.isFinal)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One JVM, or the whole node: what it spends CPU time on, the flame graph of now or of a range, its captures.
 
-import { getJson, isAbort, repeat } from "./api.js";
+import { getJson, isAbort } from "./api.js";
 import { ChangesTable } from "./changestable.js";
 import { CaptureList, openDownloads } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { element } from "../shared/dom.js";
-import { graphProblem, putProblem, staysIdle } from "./graphproblem.js";
-import { formatMoment, formatRange } from "../shared/format.js";
+import { forgottenState, graphProblem, putProblem } from "./graphproblem.js";
+import { formatRange } from "../shared/format.js";
+import { LiveGraph } from "./livegraph.js";
 import { LiveTable } from "./livetable.js";
 import { LocksView } from "./locksview.js";
 import { MemoryTable } from "./memorytable.js";
@@ -35,10 +36,6 @@ import { TimelineMarks } from "./timelinemarks.js";
 import { WordsLine } from "./words.js";
 import { nodeNow } from "../shared/now.js";
 
-const LIVE_SECONDS = 3;
-const LIVE_SPAN = 60; // seconds that it looks back at first
-const ENOUGH_SAMPLES = 300;
-const STALE_MS = 10000; // a live graph that is older says so
 const OF_RANGE = ["threads", "locks", "changes"]; // tabs that show the range, as the graph does
 const SETTLE_MS = 10000; // a flamed that hangs: what comes later moves what is below
 
@@ -54,13 +51,11 @@ export class JvmView {
         this.target = this.isNode ? {} : service ? { service: argument } : { pid: Number(this.pid) };
         this.side = service ? serviceTarget(argument) : this.pid;
         this.params = params;
-        this.liveSpan = Number(params.get("live")) || LIVE_SPAN;
-        this.liveSpanIsChosen = params.has("live");
+        this.live = new LiveGraph(this);
         this.range = paramsRange(params);
         this.tab = TABS.some(([tab]) => tab === params.get("tab")) ? params.get("tab") : "graph";
         if (!tabIsOf(this.tab, this))
             this.tab = "graph";
-        this.wantsLive = false; // it is live, or would be if it had not ended
         this.heatState = params.get("heat") || "";
         this.event = recordedEvent(params.get("event"));
         this.isFree = this.isOne && !params.toString(); // what is wrong may choose what it opens on
@@ -74,14 +69,15 @@ export class JvmView {
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
         this.memory = new MemoryTable(this.pid);
         this.threads = new ThreadChart(() => ({ path: "profile", params: this.rangeParams() }), { range: (from, to) => this.chooseRange({ from, to }) });
-        this.locks = new LocksView(() => this.rangeParams(), { pick: (name) => this.findLock(name), isLive: () => !this.range && !this.facts.isGone });
+        this.locks = new LocksView(() => this.rangeParams(), { pick: (name) => this.findLock(name), isLive: () => !this.range && !this.facts.isGone,
+            oldest: () => this.oldest(), forgotten: () => forgottenState(this) });
         this.changes = new ChangesTable(this.target, this.side, { range: () => this.range, service: () => this.facts.serviceName });
         this.life = new JvmLife(this);
         this.facts = this.life.facts(argument, app.banner);
         this.bar = new JvmBar({
-            live: () => this.toggleLive(), liveSpan: (seconds) => this.setLiveSpan(seconds), tab: (tab) => this.setTab(tab),
+            live: () => this.live.toggle(), liveSpan: (seconds) => this.live.setSpan(seconds), tab: (tab) => this.setTab(tab),
             compare: () => this.comparison.menu(this.bar.compareButton), download: () => openDownloads(this, this.bar.downloadButton, "profile", { ...this.graphParams(), threads: 1 }),
-        }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.liveSpan, subject: this });
+        }, { facts: this.facts.root, opener: this.captureSlot.opener, liveSpan: this.live.span, subject: this });
         this.timelineLoader = new TimelineLoader(this.timeline, this.target, this.facts, { span: Number(params.get("span")), chosen: () => this.keep(), settled: () => this.settle("timeline"),
             loaded: () => this.timelineLoaded(), failed: (error) => this.isNode && app.banner.show(`${error.message}. Trying again …`, "timeline") });
         this.comparison = new RangeComparison(this.side, this.timeline, {
@@ -125,14 +121,13 @@ export class JvmView {
         if (this.range || this.isNode)
             this.timelineLoader.restart();
         if (this.isNode && !this.range)
-            this.setLive(true);
+            this.live.set(true);
     }
 
     stop() {
         clearTimeout(this.settling);
         this.timelineLoader.stop();
-        if (this.stopLive)
-            this.stopLive();
+        this.live.stop();
         this.facts.stop();
         this.signals.stop();
         this.marks.stop();
@@ -175,8 +170,9 @@ export class JvmView {
     // ---- timeline ----
 
     timelineLoaded() {
-        if (this.lost)
-            this.showProblem(this.lost); // how far back is known now
+        if (this.problem && !this.problem.isDated)
+            this.showProblem(this.problem.error); // how far back is known now
+        this.locks.dated();
         if (this.isNode)
             this.app.banner.show("", "timeline");
     }
@@ -194,21 +190,26 @@ export class JvmView {
         }
         const hadRange = Boolean(this.range);
 
-        this.range = range;
+        this.setRange(range);
         this.comparison.pick(null);
-        this.crumbs();
-        this.signals.askWords();
         if (!range) {
             this.keep({ push: true });
-            this.setLive(true);
+            this.live.set(true);
             if (hadRange && OF_RANGE.includes(this.tab))
                 this.showTab();
             return;
         }
-        this.setLive(false);
+        this.live.set(false);
+        this.loadRange();
         this.setTab("graph");
         this.keep({ push: true });
-        this.loadRange();
+    }
+
+    setRange(range) {
+        this.range = range;
+        this.timeline.setRange(range);
+        this.crumbs();
+        this.signals.askWords();
     }
 
     // ---- flame graph ----
@@ -220,7 +221,7 @@ export class JvmView {
             return { ...this.target, from: iso(this.range.from), to: iso(endOfRange(this.range)) };
         const oldest = this.oldest();
 
-        return { ...this.target, from: oldest > nodeNow() - this.liveSpan * 1000 ? iso(oldest) : `-${this.liveSpan}s` };
+        return { ...this.target, from: oldest > nodeNow() - this.live.span * 1000 ? iso(oldest) : `-${this.live.span}s` };
     }
 
     // Those of the flame graph.
@@ -232,23 +233,21 @@ export class JvmView {
         this.event = this.eventSelect.value = event;
         this.signals.setNote("");
         this.hasProfile = false;
-        this.lost = null;
+        this.problem = null;
         this.heatState = this.heatState && "1";
         this.keep();
         if (this.range)
             this.loadRange();
         else
-            this.collect();
+            this.live.collect();
     }
 
     // The stacks of the threads that waited for a lock.
     async findLock(name) {
         this.event = this.eventSelect.value = "lock";
         this.signals.setNote("");
-        this.range = this.shownRange();
-        this.timeline.setRange(this.range);
-        this.crumbs();
-        this.setLive(false);
+        this.setRange(this.shownRange());
+        this.live.set(false);
         this.setTab("graph");
         this.keep({ push: true });
         await this.loadRange();
@@ -261,6 +260,7 @@ export class JvmView {
             this.rangeLoad.abort();
         const controller = this.rangeLoad = new AbortController();
 
+        this.problem = null;
         this.root.setAttribute("aria-busy", "true");
         try {
             this.showJson(await getJson("profile", { ...this.graphParams(), format: "json", threads: 1 }, controller.signal));
@@ -275,45 +275,8 @@ export class JvmView {
         }
     }
 
-    // Looks back further while there are few samples, unless a person said how far. Only before the first picture: its numbers
-    // do not change by themselves while one reads. Returns whether it asks again.
-    widens(samples) {
-        const wider = this.hasProfile || this.liveSpanIsChosen || samples >= ENOUGH_SAMPLES ? 0 : this.bar.nextSpan(this.liveSpan);
-        const oldest = this.oldest(); // 0: the timeline has not answered yet
-
-        if (!wider || !oldest || oldest > nodeNow() - this.liveSpan * 1000)
-            return Boolean(wider) && !oldest && this.root.classList.contains("settling");
-        this.liveSpan = wider;
-        this.bar.showSpan(wider);
-        this.setLive(true);
-        return true;
-    }
-
     get hasEnded() {
         return this.isOne && this.facts.isGone;
-    }
-
-    toggleLive() {
-        if (!this.hasEnded)
-            this.isLive ? this.setLive(false) : this.resumeLive();
-    }
-
-    resumeLive() {
-        this.range = null;
-        this.timelineLoader.reach(null);
-        this.timeline.setRange(null);
-        this.crumbs();
-        this.signals.askWords();
-        this.keep({ push: true });
-        this.setTab("graph");
-        this.collect();
-    }
-
-    // Live, as a person asked for: what stands in place of a graph goes.
-    collect() {
-        if (!this.hasProfile)
-            this.content.replaceChildren(emptyState("Collecting samples …"));
-        this.setLive(true);
     }
 
     // The moments of what is shown: what is live comes to a stop for it.
@@ -330,66 +293,15 @@ export class JvmView {
             this.loadRange();
     }
 
-    // A live graph whose next one does not come: it says of when it is.
-    noteAge(error) {
-        if (this.hasProfile && Date.now() - this.shownAt.here > STALE_MS)
-            this.app.banner.show(`${error.message}. This graph is of ${formatMoment(this.shownAt.node)}. Trying again …`, "graph");
-    }
-
-    setLive(on) {
-        this.app.banner.show("", "graph");
-        if (on && this.heat.isOpen) {
-            this.heat.close();
-            this.heatState = "";
-        }
-        if (this.stopLive)
-            this.stopLive();
-        this.stopLive = null;
-        if (on && this.rangeLoad)
-            this.rangeLoad.abort(); // its answer would come over what is live
-        this.wantsLive = on;
-        this.isLive = on && !this.hasEnded;
-        this.bar.show(this.tab, this.isLive);
-        if (this.isLive && this.tab === "graph")
-            this.stopLive = repeat(LIVE_SECONDS, (signal) => this.loadLive(signal));
-    }
-
-    setLiveSpan(seconds) {
-        this.liveSpanIsChosen = true;
-        this.liveSpan = seconds;
-        this.keep();
-        this.collect();
-    }
-
-    async loadLive(signal) {
-        if (this.facts.isGone)
-            return; // a service between two JVMs
-        try {
-            const json = await getJson("profile", { ...this.graphParams(), format: "json", threads: 1 }, signal);
-
-            if (!staysIdle(this.content, json.quality.samples, () => this.collect()) && !this.widens(json.quality.samples))
-                this.showJson(json);
-        } catch (error) {
-            if (isAbort(error))
-                throw error;
-            const isIdle = error.status === 404 && error.parameter === "from"; // the graph would be of a time before
-
-            if ((!this.hasProfile || isIdle) && (!this.isOne || this.facts.jvm || error.status !== 404)) // else the facts say what it is
-                this.showProblem(error);
-            else
-                this.noteAge(error);
-        }
-    }
-
     showJson(json) {
         const profile = openJson(json);
 
-        this.lost = null;
+        this.problem = null;
         this.shownAt = { here: Date.now(), node: nodeNow() };
         this.app.banner.show("", "graph");
-        this.signals.setProfile(this.isLive && this.event === "cpu" ? profile : null);
+        this.signals.setProfile(this.live.isOn && this.event === "cpu" ? profile : null);
         if (this.panel.state) {
-            this.panel.setProfile(profile, { keep: this.isLive });
+            this.panel.setProfile(profile, { keep: this.live.isOn });
         } else {
             this.panel.setProfile(profile);
             this.panel.setState(stateOfParams(this.params, this.panel.defaults));
@@ -401,9 +313,13 @@ export class JvmView {
 
     showProblem(error) {
         this.hasProfile = false;
-        this.lost = this.oldest() ? null : error;
+        this.problem = { error, isDated: Boolean(this.oldest()) }; // it stands here when its tab is chosen again
         if (this.tab === "graph")
-            putProblem(this.content, graphProblem(this, error), this.rangeParams());
+            this.putProblem();
+    }
+
+    putProblem() {
+        putProblem(this.content, graphProblem(this, this.problem.error), this.rangeParams());
     }
 
     // ---- captures ----
@@ -431,12 +347,15 @@ export class JvmView {
         const { tab } = this;
 
         this.stopTabs();
-        this.setLive(this.wantsLive);
+        this.live.set(this.live.isWanted);
         const shown = this.views()[tab];
 
         if (shown)
             shown.start();
-        this.content.replaceChildren(shown ? shown.root : this.hasProfile ? this.panel.root : emptyState(this.range ? "Loading …" : "Collecting samples …"));
+        if (!shown && this.problem)
+            this.putProblem();
+        else
+            this.content.replaceChildren(shown ? shown.root : this.hasProfile ? this.panel.root : emptyState(this.range ? "Loading …" : "Collecting samples …"));
     }
 
     // What stands in place of the flame graph, by tab.
@@ -463,7 +382,7 @@ export class JvmView {
     shownRange() {
         const now = nodeNow();
 
-        return this.range || { from: now - this.liveSpan * 1000, to: now };
+        return this.range || { from: now - this.live.span * 1000, to: now };
     }
 
     // ---- address and keys ----
@@ -485,7 +404,7 @@ export class JvmView {
             put("to", new Date(this.range.to).toISOString());
         }
         put("span", this.timelineLoader.chosenSpan);
-        put("live", this.liveSpanIsChosen && this.liveSpan !== LIVE_SPAN && this.liveSpan);
+        put("live", this.live.spanIsChosen && this.live.span);
         put("tab", this.tab !== "graph" && this.tab);
         put("heat", this.heat.state);
         if (push)
@@ -496,7 +415,7 @@ export class JvmView {
 
     keyed(event) {
         const actions = {
-            l: () => this.toggleLive(),
+            l: () => (this.tab === "graph" || this.range) && this.live.toggle(), // elsewhere one would not see that it stops
             g: () => this.signals.follow(),
             x: () => this.captureSlot.toggle(),
             w: () => this.toggleTab("captures"),

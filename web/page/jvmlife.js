@@ -27,8 +27,8 @@ export class JvmLife {
             return;
         if (this.wasGone && view.isOne)
             this.reopen();
-        if (!view.range && !view.isLive && (!this.wasKnown || view.wantsLive))
-            view.setLive(true);
+        if (!view.range && !view.live.isOn && (!this.wasKnown || view.live.isWanted))
+            view.live.set(true);
         this.wasKnown = true;
         this.wasGone = this.wasPast = false;
         view.marks.show();
@@ -96,8 +96,8 @@ export class JvmLife {
         const { view } = this, { past } = view.facts;
 
         this.wasGone = true;
-        if (view.isLive)
-            view.setLive(true); // which it is again once it is seen again
+        if (view.live.isOn)
+            view.live.set(true); // which it is again once it is seen again
         view.bar.showGone(true);
         view.settle();
         view.signals.stop();

@@ -4,13 +4,14 @@
 import { getJson, isAbort, repeat } from "./api.js";
 import { element } from "../shared/dom.js";
 import { LockTable, locksOf } from "./locktable.js";
-import { emptyState, errorState } from "./notice.js";
+import { button, emptyState, errorState } from "./notice.js";
 import { ownerList } from "./ownerstacks.js";
 
 const LOCKS_SECONDS = 5;
 
 export class LocksView {
-    // @source(): parameters of the target and time; @on: {pick(name), isLive(): whether it is asked again and again}.
+    // @source(): parameters of the target and time; @on: {pick(name), isLive(): whether it is asked again and again,
+    // oldest(): as of JvmView, forgotten(): what stands where its time is, or null}.
     constructor(source, on) {
         Object.assign(this, { source, on });
         this.root = element("div", { class: "content locks-view" }, emptyState("Loading …"));
@@ -36,6 +37,7 @@ export class LocksView {
             const json = await getJson("profile", { ...this.source(), event: "lock", idle: 0, format: "json", threads: 1 }, signal);
             const key = JSON.stringify(locksOf(json), (_, part) => (part instanceof Set ? [...part] : part));
 
+            this.problem = null;
             if (key === this.key)
                 return;
             this.key = key;
@@ -44,9 +46,36 @@ export class LocksView {
             if (isAbort(error))
                 throw error;
             this.key = "failed";
-            this.root.replaceChildren(error.status === 404 ? emptyState("No thread waited for a lock in this time.",
-                "The flight recorder looks at each thread every 1 to 6 s. A capture of the question about locks has each wait.") : errorState(error));
+            this.fail(error);
         }
+    }
+
+    fail(error) {
+        const isDated = this.on.oldest() > 0;
+
+        this.problem = { error, isDated };
+        this.root.replaceChildren(this.stateOf(error, isDated));
+    }
+
+    // What an answer without waits means is known only once it is known how far back the record reaches.
+    stateOf(error, isDated) {
+        if (error.status !== 404)
+            return errorState(error, button("Try again", () => this.again()));
+        if (!isDated)
+            return emptyState("No wait for a lock is known of this time.", error.remedy);
+        return this.on.forgotten() || emptyState("No thread waited for a lock in this time.",
+            "The flight recorder looks at each thread every 1 to 6 s. A capture of the question about locks has each wait.");
+    }
+
+    // It is known now.
+    dated() {
+        if (this.problem && !this.problem.isDated)
+            this.fail(this.problem.error);
+    }
+
+    again() {
+        this.stop();
+        this.start();
     }
 
     async show(json) {
