@@ -16,8 +16,12 @@
 #define SAID_MAX 160
 #define MEMORY_TRIED_BYTES (1u << 20)
 
-static char first_said[SAID_MAX];    /* libbpf's first warning: the cause if there is no log */
-static char verifier_said[SAID_MAX]; /* the verifier's last line before its statistics */
+/* Of each thread: libbpf passes a message in the thread that called it, and several threads load or
+ * attach programs at once. */
+static _Thread_local char first_said[SAID_MAX];    /* libbpf's first warning: the cause if there is
+                                                    * no log */
+static _Thread_local char verifier_said[SAID_MAX]; /* the verifier's last line before its
+                                                    * statistics */
 
 static void keep(char *ret, struct span line)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds out by experiments why the kernel refuses the BPF programs, and what the user can do.
- * Thread: the loading one; one at a time.
+ * Thread: any. Each has messages of its own.
  */
 #pragma once
 
 #include "base/error.h"
 
-/* Records messages of libbpf and the kernel's verifier from now on. */
+/* Records the messages that libbpf and the kernel's verifier have for this thread from now on. */
 void refusal_watch(void);
 /* Sets the sentence and the remedy for @r, the negative errno of a load after refusal_watch().
  * Returns @r. */

@@ -6,6 +6,7 @@
 
 #include <bpf/libbpf.h>
 #include <linux/capability.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -69,6 +70,33 @@ START_TEST(without_a_log_libbpf_says_why)
 }
 END_TEST
 
+static void *warn_of_another(void *unused)
+{
+    refusal_watch();
+    libbpf_warns("-- BEGIN PROG LOAD LOG --\nunknown func bpf_other\n-- END PROG LOAD LOG --\n");
+    libbpf_warns("libbpf: of another thread\n");
+    return unused;
+}
+
+/* Another thread loads programs at the same time, with messages of its own. */
+START_TEST(another_threads_messages_do_not_count)
+{
+    const bool has_log = _i;
+    struct error err = ERROR_NULL;
+    pthread_t other;
+
+    refusal_watch();
+    libbpf_warns("libbpf: map 'ring': failed to create\n");
+    if (has_log)
+        libbpf_warns("-- BEGIN PROG LOAD LOG --\nR3 is mine\n-- END PROG LOAD LOG --\n");
+    ck_assert_int_eq(pthread_create(&other, NULL, warn_of_another, NULL), 0);
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    refusal_explain(-EACCES, &err);
+    ck_assert_msg(strstr(err.msg, has_log ? "R3 is mine" : "map 'ring'"), "%s", err.msg);
+    ck_assert_msg(!strstr(err.msg, "other"), "%s", err.msg);
+}
+END_TEST
+
 /* A long line is cut at the buffer's end. */
 START_TEST(a_line_without_end_is_cut)
 {
@@ -118,6 +146,7 @@ int main(void)
     }
     tcase_add_loop_test(tc, the_verifiers_last_line_is_shown, 0, ARRAY_SIZE(VERDICTS));
     tcase_add_test(tc, without_a_log_libbpf_says_why);
+    tcase_add_loop_test(tc, another_threads_messages_do_not_count, 0, 2);
     tcase_add_test(tc, a_line_without_end_is_cut);
     tcase_add_test(tc, a_missing_capability_is_named);
     return suite_run_case("refusal", tc);
