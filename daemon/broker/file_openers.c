@@ -457,15 +457,16 @@ int file_openers_look(struct server *s, const struct broker_request *q, struct r
     return ask_any(s, q, /* fresh= */ true, rep);
 }
 
-/* Makes a request only to get its error. */
-static int ask_whether(struct server *s, uint32_t kind, const struct target_fields *of, bool fresh,
+/* Makes a request only to get its error. Accepts no late answer: the process may have begun another
+ * exec since, with another program, or one that does not end. */
+static int ask_whether(struct server *s, uint32_t kind, const struct target_fields *of,
                        struct error *err)
 {
     const struct broker_request q = { .version = BROKER_WIRE_VERSION,
                                       .kind = kind,
                                       .fields.target = *of };
     struct reply rep = { 0 };
-    int r = ask_any(s, &q, fresh, &rep);
+    int r = ask_any(s, &q, /* fresh= */ true, &rep);
 
     for (size_t i = 0; i < rep.fd_count; i++)
         close_fd(rep.fds[i]);
@@ -476,7 +477,7 @@ static int ask_whether(struct server *s, uint32_t kind, const struct target_fiel
 
 int file_openers_check_jvm(struct server *s, const struct target_fields *of, struct error *err)
 {
-    return ask_whether(s, BROKER_MEM, of, /* fresh= */ true, err);
+    return ask_whether(s, BROKER_MEM, of, err);
 }
 
 int file_openers_try(struct server *s, const struct broker_request *q, struct error *err)
@@ -486,7 +487,7 @@ int file_openers_try(struct server *s, const struct broker_request *q, struct er
 
     if (!broker_request_info(q->kind)->of_target || !file_openers_take(s, BROKER_MAPS))
         return 0;
-    r = ask_whether(s, BROKER_MAPS, &q->fields.target, /* fresh= */ false, &why);
+    r = ask_whether(s, BROKER_MAPS, &q->fields.target, &why);
     if (r != -ETIMEDOUT && r != -EAGAIN)
         return 0; /* the request that follows reports the error */
     *err = why;

@@ -46,10 +46,10 @@ int file_openers_ask(struct server *s, const struct broker_request *q, struct re
  * file_openers_ask(). */
 int file_openers_look(struct server *s, const struct broker_request *q, struct reply *rep);
 /* Lets an opener check that the process @of is a JVM that flamed may inspect, as for request mem.
- * Accepts no late answer, because the process may have executed another program since. 0,
- * PROC_GONE, -errno with @err. */
+ * Accepts no late answer. 0, PROC_GONE, -errno with @err. */
 int file_openers_check_jvm(struct server *s, const struct target_fields *of, struct error *err);
 /* Lets an opener open the process that @q names, before the broker itself reads that process.
+ * Accepts no late answer: a process could have the broker wait for an exec that began after it.
  * Return: 0 if the open ended or @q names no process; -ETIMEDOUT or -EAGAIN with @err if it did
  * not. */
 int file_openers_try(struct server *s, const struct broker_request *q, struct error *err);

@@ -210,6 +210,37 @@ START_TEST(openers_come_back)
 }
 END_TEST
 
+/* Before the broker itself reads a process, an opener has to, each time. A late answer is no sign
+ * that the process still answers: it could have begun an exec that does not end. */
+START_TEST(a_late_answer_is_no_check)
+{
+    static struct server s;
+    const struct broker_answer a = { .version = BROKER_WIRE_VERSION, .kind = BROKER_MAPS };
+    struct broker_request q = { .version = BROKER_WIRE_VERSION,
+                                .kind = BROKER_CGROUP_NUMBERS,
+                                .fields.target.host_pid = getpid() };
+    struct error err = ERROR_NULL;
+    int fds[2];
+
+    open_server(&s);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    s.openers[s.opener_count++] = (struct opener){ .pid = 1, .fd = fds[0], .late_fd = -1 };
+    for (int i = 0; i < 2; i++) {
+        struct broker_request got;
+
+        ck_assert_int_eq(file_openers_try(&s, &q, &err), -ETIMEDOUT);
+        ck_assert_int_eq(recv(fds[1], &got, sizeof(got), MSG_DONTWAIT), sizeof(got));
+        ck_assert_uint_eq(got.kind, BROKER_MAPS);
+        ck_assert_int_eq(wire_send(fds[1], &a, sizeof(a), NULL, 0), 0);
+        file_openers_tend(&s);
+        ck_assert(s.openers[0].kept);
+    }
+    close(fds[1]);
+    file_openers_stop(&s);
+    server_deinit(&s);
+}
+END_TEST
+
 /* Sends a late answer with a sealed file of @bytes, as an opener does that copied a file. */
 static void answer_late(int socket, size_t bytes)
 {
@@ -280,6 +311,7 @@ int main(void)
     tcase_add_test(tc, an_owner_pays_for_what_an_opener_computes);
     tcase_add_test(tc, a_lack_of_descriptors_ends_no_opener);
     tcase_add_test(tc, openers_come_back);
+    tcase_add_test(tc, a_late_answer_is_no_check);
     tcase_add_test(tc, late_answers_are_kept_for_a_time);
     return suite_run_case("openers", tc);
 }
