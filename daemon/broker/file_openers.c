@@ -117,6 +117,12 @@ void file_openers_start(struct server *s, opener_look_fn fn)
     s->has_openers = s->opener_count || s->nursery.fd >= 0;
 }
 
+static void lose_nursery(struct server *s)
+{
+    log_err("the process that starts file openers has ended");
+    s->nursery.fd = close_fd(s->nursery.fd);
+}
+
 /* Adds the opener that the nursery has sent. If it could not fork one, or we have no descriptor
  * left for it, the next request waits. */
 static void take_new(struct server *s)
@@ -132,17 +138,40 @@ static void take_new(struct server *s)
     else if (n == sizeof(pid) || n == -EMFILE)
         s->nursery.again_ns = clock_monotonic_ns() + FORK_PAUSE_NS;
     else
-        s->nursery.fd = close_fd(s->nursery.fd);
+        lose_nursery(s);
+}
+
+static void ask_for_one(struct server *s)
+{
+    int r = wire_send(s->nursery.fd, "+", 1, NULL, 0);
+
+    s->nursery.asked = r == 0;
+    if (r == -EPIPE || r == -ECONNRESET)
+        lose_nursery(s);
+}
+
+static size_t count_free(const struct server *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->opener_count; i++)
+        n += !s->openers[i].owner;
+    return n;
 }
 
 /* Returns true if fewer openers are free than at the start, and there may be more of them. */
 static bool are_too_few(const struct server *s)
 {
-    size_t unused = 0;
+    return s->nursery.fd >= 0 && count_free(s) < OPENERS_AT_FIRST && s->opener_count < OPENERS_MAX;
+}
 
-    for (size_t i = 0; i < s->opener_count; i++)
-        unused += !s->openers[i].owner;
-    return s->nursery.fd >= 0 && unused < OPENERS_AT_FIRST && s->opener_count < OPENERS_MAX;
+int file_openers_check(const struct server *s, struct error *err)
+{
+    if (!s->has_openers || s->nursery.fd >= 0 || count_free(s))
+        return 0;
+    return error_set(err, -ECHILD,
+                     "no process is left that opens files, nor the one that starts them: "
+                     "flamed-broker ends, to be started again with them");
 }
 
 /* Adds a requested opener once the nursery has sent it. Requests another one if there are too
@@ -152,7 +181,7 @@ static void replenish(struct server *s)
     if (s->nursery.asked && is_readable(s->nursery.fd, 0))
         take_new(s);
     if (!s->nursery.asked && are_too_few(s) && clock_monotonic_ns() >= s->nursery.again_ns)
-        s->nursery.asked = wire_send(s->nursery.fd, "+", 1, NULL, 0) == 0;
+        ask_for_one(s);
 }
 
 void file_openers_stop(struct server *s)
@@ -300,11 +329,10 @@ static int refuse(const struct broker_request *q, struct error *err)
     return -ETIMEDOUT;
 }
 
-static int refuse_without_openers(const struct server *s, struct error *err)
+static int refuse_without_openers(struct error *err)
 {
     error_set(err, -EAGAIN, "no process of flamed-broker is left that opens files");
-    error_remedy(err, s->nursery.fd < 0 ? "restart flamed-broker"
-                                        : "ask again in a second: others are being started");
+    error_remedy(err, "ask again in a second: others are being started");
     return -EAGAIN;
 }
 
@@ -442,7 +470,7 @@ static int ask_any(struct server *s, const struct broker_request *q, bool fresh,
         return pass_on(&o->late_answer, take_fd(&o->late_fd), rep);
     }
     if (!s->opener_count)
-        return refuse_without_openers(s, &rep->err);
+        return refuse_without_openers(&rep->err);
     o = budget_has(left, now_ns) ? find(s, owner, q->kind) : NULL;
     return o ? ask(s, o, owner, left, q, rep) : refuse(q, &rep->err);
 }

@@ -37,6 +37,9 @@ void file_openers_stop(struct server *s);
 void file_openers_tend(struct server *s);
 /* Returns true if there is such work to do, now or later. */
 bool file_openers_need_tending(const struct server *s);
+/* Returns -ECHILD with @err if no opener is free and no other one can be forked. Then the broker
+ * must end: the next one forks its own. */
+int file_openers_check(const struct server *s, struct error *err);
 /* Returns true if openers answer requests of @kind. */
 bool file_openers_take(const struct server *s, uint32_t kind);
 /* Answers the request @q as its function in server.h does. Return: also -ETIMEDOUT if the file

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "broker/file_openers.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -28,7 +29,7 @@ static void prepare(int fd)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 }
 
-int serve_connection(struct server *s, int fd)
+int serve_connection(struct server *s, int fd, struct error *err)
 {
     int r;
 
@@ -37,6 +38,10 @@ int serve_connection(struct server *s, int fd)
         struct pollfd p = { .fd = fd, .events = POLLIN };
 
         r = poll(&p, 1, server_tend(s)) ? server_answer(s, fd) : 0;
+        if (r < 0)
+            error_code(err, r, "the connection to flamed broke");
+        if (r == 0)
+            r = file_openers_check(s, err);
     } while (r == 0);
     server_forget_client(s);
     return MIN(r, 0);
@@ -149,6 +154,7 @@ int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err
 {
     _cleanup_close_ int client = -1;
     uint64_t accept_ns = 0; /* nothing is accepted before */
+    int r;
 
     for (;;) {
         bool accepts = clock_monotonic_ns() >= accept_ns;
@@ -182,5 +188,8 @@ int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err
             else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS)
                 accept_ns = clock_monotonic_ns() + ACCEPT_PAUSE_MS * NSEC_PER_MSEC;
         }
+        r = file_openers_check(s, err);
+        if (r < 0)
+            return r;
     }
 }

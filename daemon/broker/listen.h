@@ -7,8 +7,8 @@
 
 #include "broker/server.h"
 
-/* Serves the connected socket @fd (borrowed) until its peer leaves. 0 or -errno. */
-int serve_connection(struct server *s, int fd);
+/* Serves the connected socket @fd (borrowed) until its peer leaves. 0 or -errno with @err. */
+int serve_connection(struct server *s, int fd, struct error *err);
 
 #define LISTEN_PASSED_MAX 2
 /* Returns how many descriptors systemd passed (LISTEN_FDS), from 3 on. 0: none, or more than
@@ -24,5 +24,5 @@ int listen_inherited(void);
  * LISTEN_GROUP may connect (root alone if there is no such group). 0 or -errno with @err. */
 int listen_at(const char *path, int *ret_fd, struct error *err);
 /* Serves clients of @listen_fd with user @uid or root, one at a time, without end. Return:
- * -errno. */
+ * -errno with @err. */
 int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err);

@@ -149,11 +149,8 @@ static int run_connected(const struct options *o, struct error *err)
     }
     if (r == 0)
         r = broker_lockdown(err);
-    if (r == 0) {
-        r = serve_connection(&s, o->fd);
-        if (r < 0)
-            error_code(err, r, "the connection to flamed broke");
-    }
+    if (r == 0)
+        r = serve_connection(&s, o->fd, err);
     server_deinit(&s);
     return r;
 }

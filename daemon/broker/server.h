@@ -112,7 +112,7 @@ struct server {
     int launcher_fd;     /* our end of the launcher's socket (launcher.h), -1: none */
     struct opener openers[OPENERS_MAX];
     size_t opener_count;
-    bool has_openers; /* the broker opens no files of targets itself, even if no opener is left */
+    bool has_openers; /* the broker opens no files of targets itself */
     struct {
         int fd;            /* socket of the nursery, which forks openers; -1: none */
         bool asked;        /* for another opener; it has not answered yet */

@@ -348,6 +348,31 @@ START_TEST(openers_that_end_come_back)
 }
 END_TEST
 
+/* Ends all openers of a broker of its own, and their nursery. The broker ends, and its supervisor
+ * starts another one. */
+START_TEST(without_openers_and_nursery_the_broker_ends)
+{
+    struct error err = ERROR_NULL;
+    struct proc_id id = id_of(getpid());
+    struct broker *b = NULL;
+    int fd = -1, end, status, last, n;
+    pid_t pid = start_broker(&end);
+
+    ck_assert_int_eq(broker_new(end, &b), 0);
+    for (n = 0; signal_children(pid, "flamed-opener", 0, &last) < 4 && n < 500; n++)
+        usleep(10000);
+    ck_assert_int_eq(signal_children(pid, "flamed-nursery", SIGKILL, &last), 1);
+    ck_assert_int_eq(signal_children(pid, "flamed-opener", SIGKILL, &last), 4);
+    for (n = 0; waitpid(pid, &status, WNOHANG) == 0 && n < 1000; n++) {
+        ck_assert_int_lt(broker_perfmap(b, &id, &fd, &err), 0);
+        usleep(10000);
+    }
+    ck_assert_int_lt(n, 1000);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 1, "status 0x%x", status);
+    broker_free(b);
+}
+END_TEST
+
 /* Folders of counters that are a link, belong to another user, or are writable by others. */
 static const struct {
     bool link;
@@ -401,5 +426,6 @@ int main(void)
     tcase_add_loop_test(tc, a_folder_of_counters_is_the_users_own, 0, ARRAY_SIZE(FOLDERS));
     tcase_add_test(tc, a_file_system_that_hangs_holds_one_process);
     tcase_add_test(tc, openers_that_end_come_back);
+    tcase_add_test(tc, without_openers_and_nursery_the_broker_ends);
     return suite_run_case("broker_files", tc);
 }

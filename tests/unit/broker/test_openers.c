@@ -210,6 +210,39 @@ START_TEST(openers_come_back)
 }
 END_TEST
 
+/* Without a nursery no opener comes back. So the broker must end when none is free, whether the
+ * nursery ended before or after it was asked. */
+START_TEST(without_a_free_opener_and_a_nursery_the_broker_must_end)
+{
+    const bool asked = _i;
+    static struct server s;
+    struct error err = ERROR_NULL;
+    int nursery[2], pair[2];
+
+    open_server(&s);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, nursery), 0);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    s.nursery.fd = nursery[0];
+    if (asked)
+        file_openers_tend(&s);
+    ck_assert_int_eq(file_openers_check(&s, &err), 0);
+    close(nursery[1]);
+    file_openers_tend(&s);
+    ck_assert_int_eq(s.nursery.fd, -1);
+    ck_assert_int_eq(file_openers_check(&s, &err), -ECHILD);
+    ck_assert_msg(strstr(err.msg, "started again"), "%s", err.msg);
+    s.openers[s.opener_count++] = (struct opener){ .pid = 1, .fd = pair[0], .late_fd = -1 };
+    ck_assert_int_eq(file_openers_check(&s, &err), 0);
+    s.openers[0].owner = 1; /* a file system that does not answer holds it */
+    ck_assert_int_eq(file_openers_check(&s, &err), -ECHILD);
+    s.has_openers = false; /* none could be forked at the start */
+    ck_assert_int_eq(file_openers_check(&s, &err), 0);
+    close(pair[1]);
+    file_openers_stop(&s);
+    server_deinit(&s);
+}
+END_TEST
+
 /* Before the broker itself reads a process, an opener has to, each time. A late answer is no sign
  * that the process still answers: it could have begun an exec that does not end. */
 START_TEST(a_late_answer_is_no_check)
@@ -311,6 +344,7 @@ int main(void)
     tcase_add_test(tc, an_owner_pays_for_what_an_opener_computes);
     tcase_add_test(tc, a_lack_of_descriptors_ends_no_opener);
     tcase_add_test(tc, openers_come_back);
+    tcase_add_loop_test(tc, without_a_free_opener_and_a_nursery_the_broker_must_end, 0, 2);
     tcase_add_test(tc, a_late_answer_is_no_check);
     tcase_add_test(tc, late_answers_are_kept_for_a_time);
     return suite_run_case("openers", tc);
