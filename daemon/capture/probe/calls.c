@@ -101,6 +101,7 @@ const struct probe_kind CALLS = { .entry_bytes = sizeof(struct call_probe),
                                   .entries_max = CALLS_MAX,
                                   .standing_max = CALLS_MAX,
                                   .have_all = "functions are probed",
+                                  .keeps_gone = true,
                                   .put = put,
                                   .take_out = take_out,
                                   .look = look };
@@ -120,17 +121,21 @@ int calls_put(struct probe_table *t, const struct probe_env *env, struct process
     return r;
 }
 
-struct call_probe *calls_take_cut(struct probe_table *t)
+bool calls_take_cut(struct probe_table *t, struct proc_id *ret_id, uint32_t *ret_set)
 {
+    if (probe_table_take_gone(t, ret_id, ret_set))
+        return true;
     for (struct probe_entry *e = t->first; e; e = e->next) {
         struct call_probe *one = (struct call_probe *)e;
 
         if (one->cut) {
             one->cut = false;
-            return one;
+            *ret_id = e->id;
+            *ret_set = e->set;
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
 
 uint64_t calls_since_ns(const struct probe_table *t, const struct proc_id *id, uint32_t set)

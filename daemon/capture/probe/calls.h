@@ -35,9 +35,9 @@ struct wanted_calls {
  * probes. */
 int calls_put(struct probe_table *t, const struct probe_env *env, struct process *p,
               const struct wanted_calls *wanted, uint64_t until_ns, struct error *err);
-/* Returns an entry that has lost its probes because of too many calls. Returns each such entry
- * once; NULL: no more. */
-struct call_probe *calls_take_cut(struct probe_table *t);
+/* Stores the image and set of an entry that has lost its probes, because of too many calls or to
+ * another owner's processes. Gives each such entry once; returns false if there are no more. */
+bool calls_take_cut(struct probe_table *t, struct proc_id *ret_id, uint32_t *ret_set);
 /* Returns the time (CLOCK_MONOTONIC) since which the probes of set @set are those of process image
  * @id. Earlier samples are of an image that an exec replaced. UINT64_MAX: the image has no probes,
  * or too many calls. */

@@ -3,14 +3,20 @@
 
 #include "base/clock.h"
 
-void probe_table_deinit(struct probe_table *t)
+static void free_all(struct probe_entry *first)
 {
-    while (t->first) {
-        struct probe_entry *e = t->first;
+    while (first) {
+        struct probe_entry *e = first;
 
-        t->first = e->next;
+        first = e->next;
         free(e);
     }
+}
+
+void probe_table_deinit(struct probe_table *t)
+{
+    free_all(TAKE_PTR(t->first));
+    free_all(TAKE_PTR(t->gone));
     t->count = 0;
     t->places = (struct places){ .most = 0 };
 }
@@ -33,8 +39,9 @@ static void take_out(const struct probe_table *t, struct broker *b, struct probe
     e->may_stand = false;
 }
 
-/* Removes the probes of *@at, and frees it. */
-static void drop(struct probe_table *t, struct broker *b, struct probe_entry **at)
+/* Removes *@at from the table, with its probes. Returns it. */
+static struct probe_entry *unlink_entry(struct probe_table *t, struct broker *b,
+                                        struct probe_entry **at)
 {
     struct probe_entry *e = *at;
 
@@ -42,7 +49,34 @@ static void drop(struct probe_table *t, struct broker *b, struct probe_entry **a
     places_give(&t->places, e->owner);
     *at = e->next;
     t->count--;
+    return e;
+}
+
+/* Removes *@at, which loses its place to another owner's entry. */
+static void give_way(struct probe_table *t, struct broker *b, struct probe_entry **at)
+{
+    bool keep = t->kind->keeps_gone && (*at)->may_stand;
+    struct probe_entry *e = unlink_entry(t, b, at);
+
+    if (!keep) {
+        free(e);
+        return;
+    }
+    e->next = t->gone;
+    t->gone = e;
+}
+
+bool probe_table_take_gone(struct probe_table *t, struct proc_id *ret_id, uint32_t *ret_set)
+{
+    struct probe_entry *e = t->gone;
+
+    if (!e)
+        return false;
+    t->gone = e->next;
+    *ret_id = e->id;
+    *ret_set = e->set;
     free(e);
+    return true;
 }
 
 /* Returns the number of entries of @owner. With @standing, counts only entries that have probes or
@@ -59,9 +93,16 @@ static uint64_t entries_of(const struct probe_table *t, uint64_t owner, bool sta
     return n;
 }
 
+/* Returns whether the owner of @found loses no probes if @e gives way in its place. */
+static bool costs_less(const struct probe_entry *e, const struct probe_entry *found)
+{
+    return e->owner == found->owner && asked_probes_stand(&found->asked) &&
+           !asked_probes_stand(&e->asked);
+}
+
 /* Returns the entry to drop for a new entry of @owner: the newest entry of the owner with most
- * entries, if @owner still has fewer with the new entry. @standing: only among entries that have
- * probes or soon will. NULL: none. */
+ * entries, or its newest without probes if it has one, if @owner still has fewer with the new
+ * entry. @standing: only among entries that have probes or soon will. NULL: none. */
 static struct probe_entry **gives_way(struct probe_table *t, uint64_t owner, bool standing)
 {
     uint64_t least = entries_of(t, owner, standing) + 2, most = 0;
@@ -72,7 +113,8 @@ static struct probe_entry **gives_way(struct probe_table *t, uint64_t owner, boo
     for (struct probe_entry **at = &t->first; *at; at = &(*at)->next) {
         uint64_t has = entries_of(t, (*at)->owner, standing);
 
-        if (has > most && (!standing || asked_probes_stand(&(*at)->asked))) {
+        if ((has > most && (!standing || asked_probes_stand(&(*at)->asked))) ||
+            (!standing && found && costs_less(*at, *found))) {
             most = has;
             found = at;
         }
@@ -90,7 +132,7 @@ static struct probe_entry *new_entry(struct probe_table *t, struct broker *b, ui
         t->count == t->kind->entries_max ? gives_way(t, owner, /* standing= */ false) : NULL;
 
     if (gives)
-        drop(t, b, gives);
+        give_way(t, b, gives);
     return t->count < t->kind->entries_max ? calloc(1, t->kind->entry_bytes) : NULL;
 }
 
@@ -221,7 +263,7 @@ void probe_table_sweep_end(struct probe_table *t, struct broker *b)
             at = &e->next;
             continue;
         }
-        drop(t, b, at);
+        free(unlink_entry(t, b, at));
     }
 }
 

@@ -38,6 +38,7 @@ struct probe_kind {
      * take one more until the probes of another entry are removed. */
     size_t standing_max;
     const char *have_all; /* for messages: "JVMs have probes" */
+    bool keeps_gone;      /* probe_table_take_gone() is called after each reconciliation */
     /* Finds where the probes go, and requests them from the broker. @what: as passed to
      * probe_table_put(). Return: 0. -EAGAIN, ASKED_PROBES_READING: call again. -ENOENT: call once
      * again, with fresh mappings. PROC_GONE; -errno with @err. */
@@ -52,8 +53,9 @@ struct probe_kind {
 struct probe_table {
     const struct probe_kind *kind;
     struct probe_entry *first;
-    size_t count;
-    struct places places; /* owners' shares of the entries */
+    struct probe_entry *gone; /* had probes, and gave way to another owner's entry */
+    size_t count;             /* of the first list */
+    struct places places;     /* owners' shares of the entries */
 };
 
 /* Returns whether @r, a result of probe_table_put(), is a failure and does not mean "call
@@ -81,6 +83,9 @@ void probe_table_want(struct probe_table *t, const struct proc_id *id, uint32_t 
 void probe_table_sweep_begin(struct probe_table *t);
 /* Ends the reconciliation: removes entries that are not wanted. */
 void probe_table_sweep_end(struct probe_table *t, struct broker *b);
+/* Stores the image and set of an entry that lost its probes to another owner's, and forgets it.
+ * Returns false if there is none. */
+bool probe_table_take_gone(struct probe_table *t, struct proc_id *ret_id, uint32_t *ret_set);
 /* Call it when @set has ended, and its probes with it. With PROBE_NO_SET another set may keep the
  * probes: wanted ones are put again, others are removed. */
 void probe_table_lost(struct probe_table *t, uint32_t set);

@@ -92,10 +92,11 @@ static void end_process(struct captures *captures, const struct proc_id *id, uin
  * reports when these are freed. */
 static void blocks_swept(struct captures *captures)
 {
-    struct call_probe *one;
+    struct proc_id id;
+    uint32_t set;
 
-    while ((one = calls_take_cut(&captures->calls)))
-        end_process(captures, &one->entry.id, one->entry.set, NATIVE_LIVE_LOST);
+    while (calls_take_cut(&captures->calls, &id, &set))
+        end_process(captures, &id, set, NATIVE_LIVE_LOST);
 }
 
 static void blocks_replaced(struct captures *captures, const struct proc_id *id)

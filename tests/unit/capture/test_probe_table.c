@@ -209,6 +209,48 @@ START_TEST(one_owner_gives_probes_up)
 }
 END_TEST
 
+/* The newest entry of the crowd has probes, and an older one has none. */
+START_TEST(who_has_no_probes_gives_way_first)
+{
+    struct probe_kind roomy = KIND;
+
+    roomy.standing_max = roomy.entries_max;
+    table.kind = &roomy;
+    processes[3].payer = CROWD + 1;
+    result = -ENOEXEC;
+    ck_assert_int_eq(probe(0, 0, NULL), -ENOEXEC);
+    result = 0;
+    for (int i = 1; i < 4; i++)
+        ck_assert_int_eq(probe(i, 0, NULL), 0);
+    ck_assert_ptr_null(probe_table_find(&table, &processes[0].id, SET));
+    ck_assert_uint_eq(taken_out, 0);
+}
+END_TEST
+
+/* A table whose caller has to know which probes went to make room. */
+START_TEST(those_that_gave_way_are_told)
+{
+    struct probe_kind told = KIND;
+    struct proc_id id;
+    uint32_t set;
+
+    told.keeps_gone = true;
+    told.entries_max = 2;
+    table.kind = &told;
+    processes[3].payer = CROWD + 1;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(probe(i, 0, NULL), 0);
+    ck_assert(!probe_table_take_gone(&table, &id, &set));
+    ck_assert_int_eq(probe(3, 0, NULL), 0);
+    ck_assert(probe_table_take_gone(&table, &id, &set));
+    ck_assert(proc_id_equal(&id, &processes[1].id));
+    ck_assert_uint_eq(set, SET);
+    ck_assert(!probe_table_take_gone(&table, &id, &set));
+    sweep_all(); /* what nobody wants any more is not told */
+    ck_assert(!probe_table_take_gone(&table, &id, &set));
+}
+END_TEST
+
 /* Two owners with one entry each keep it, though struct shares counts them in one place. */
 START_TEST(owners_of_one_keep_it)
 {
@@ -291,6 +333,8 @@ int main(void)
     tcase_add_test(tc, those_of_the_image_before_an_exec_go);
     tcase_add_test(tc, a_failure_is_remembered);
     tcase_add_test(tc, there_is_room_for_so_many);
+    tcase_add_test(tc, who_has_no_probes_gives_way_first);
+    tcase_add_test(tc, those_that_gave_way_are_told);
     tcase_add_test(tc, one_owner_gives_probes_up);
     tcase_add_test(tc, owners_of_one_keep_it);
     tcase_add_test(tc, who_gets_no_probes_takes_none);
