@@ -24,10 +24,10 @@ static int capture_set_events(struct capture *c, const struct capture_request *r
             .period = wanted->period,
             .sets = { { .set = NO_SET }, { .set = NO_SET }, { .set = NO_SET } }
         };
-        c->event_count++;
         c->events[i].state = calloc(1, MAX(c->events[i].source->state_bytes, (size_t)1));
         if (!c->events[i].state)
             return -ENOMEM;
+        c->event_count++; /* an event that is counted has a state */
         c->patient = c->patient && event_is_timed(info) && wanted->period >= CAPTURE_PATIENT_NS;
         snprintf(c->events[i].name, sizeof(c->events[i].name), "%s", wanted->name);
         event = profile_event_of(info, wanted->period);

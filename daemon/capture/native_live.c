@@ -22,6 +22,7 @@ struct native_live {
     struct kept all[NATIVE_LIVE_MAX];
     struct early_end early[NATIVE_LIVE_EARLY];
     size_t early_count;
+    size_t count;           /* samples that are kept */
     uint64_t lost_until_ns; /* samples from before this time are of blocks that are not followed */
     struct native_live_found found;
 };
@@ -83,6 +84,7 @@ bool native_live_keep(struct native_live *l, uint32_t block, const struct proc_i
     l->free = l->all[i].next;
     l->all[i] = (struct kept){ .block = block, .next = *head, .id = *id, .sample = *s };
     *head = i;
+    l->count++;
     return true;
 }
 
@@ -94,6 +96,7 @@ static void let_go(struct native_live *l, uint32_t *at, enum native_live_end how
     *at = l->all[i].next;
     l->all[i].next = l->free;
     l->free = i;
+    l->count--;
     count_end(l, l->all[i].sample.value, how);
 }
 
@@ -138,6 +141,11 @@ void native_live_lose_all(struct native_live *l, uint64_t until_ns)
     l->lost_until_ns = until_ns;
 }
 
+size_t native_live_kept(const struct native_live *l)
+{
+    return l->count;
+}
+
 void native_live_count(struct native_live *l, uint64_t bytes, enum native_live_end how)
 {
     l->found.bytes += bytes;
@@ -159,5 +167,6 @@ void native_live_each(struct native_live *l, uint64_t until_ns, native_live_fn f
         l->heads[h] = NONE;
     }
     l->free = NONE;
+    l->count = 0;
     *ret = l->found;
 }

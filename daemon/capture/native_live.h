@@ -40,6 +40,8 @@ void native_live_end_process(struct native_live *l, const struct proc_id *id,
                              enum native_live_end how);
 /* Counts as lost all samples from before @until_ns, also those that come later. */
 void native_live_lose_all(struct native_live *l, uint64_t until_ns);
+/* Returns the number of samples that are kept now. */
+size_t native_live_kept(const struct native_live *l);
 /* Counts a block of @bytes that is not kept. */
 void native_live_count(struct native_live *l, uint64_t bytes, enum native_live_end how);
 

@@ -243,6 +243,7 @@ class NativeLive(Base):
                 time.sleep(3)
                 program.ask("hold 100 0")
                 time.sleep(2)
+                self.assertGreaterEqual(capture.samples(), 100, "kept until now")
                 return capture.stop()
             profile = self.unlost(take)
             print(f"{sites(profile)}, {profile.warnings}", end=" ")

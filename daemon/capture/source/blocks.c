@@ -169,6 +169,11 @@ static void blocks_settle(struct capture_event *e, uint64_t end_ns)
         warn(c, &found, tail_ns);
 }
 
+static size_t blocks_kept(const struct capture_event *e)
+{
+    return native_live_kept(((const struct blocks *)e->state)->live);
+}
+
 static void blocks_warn(const struct capture_event *e)
 {
     function_calls_warn_mallocs(e, "malloc and free");
@@ -196,4 +201,5 @@ const struct event_source event_source_blocks = { .state_bytes = sizeof(struct b
                                                   .warn = blocks_warn,
                                                   .empty = { "all that was allocated was freed",
                                                              EMPTY_BYTES_BY_CHANCE },
+                                                  .kept = blocks_kept,
                                                   .release = blocks_release };

@@ -264,6 +264,10 @@ class Capture:
     def __init__(self, daemon: Daemon, path: str):
         self.daemon, self.path = daemon, path
 
+    def samples(self) -> int:
+        """Returns how many samples it has until now."""
+        return self.daemon.get(self.path).json()["samples"]
+
     def stop(self, lines: int = 1) -> Profile:
         """Ends the capture. Returns its profile, like Daemon.profile()."""
         answer = self.daemon.request("POST", self.path + "/stop")

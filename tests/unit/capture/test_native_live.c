@@ -57,7 +57,9 @@ START_TEST(what_is_freed_goes)
     give_back(5 * 16384, /* early= */ false);
     give_back(5 * 16384, /* early= */ false);
     give_back(77, /* early= */ false);
+    ck_assert_uint_eq(native_live_kept(l), 3);
     f = look(4);
+    ck_assert_uint_eq(native_live_kept(l), 0);
     ck_assert_uint_eq(f.ended[NATIVE_LIVE_FREED], 2);
     ck_assert_uint_eq(f.live, 2); /* 1, 3 */
     ck_assert_uint_eq(f.young, 1);
