@@ -35,6 +35,7 @@ struct store_writer {
     pthread_cond_t wake;
     struct kept *queue; /* by turn, then age; the first item stays while it is stored */
     size_t waiting;     /* profiles in the queue */
+    bool runs_failed;   /* for store_writer_take_failed_runs() */
     bool stopping;
 };
 
@@ -90,6 +91,14 @@ static void keep(struct store_writer *k, struct kept *item)
         tell(k, item, r < 0 ? &err : NULL);
 }
 
+static void keep_runs(struct store_writer *k, const struct kept *item)
+{
+    int r = store_put_runs(k->store, item->schedule, item->history, NULL);
+    LOCK_SCOPE(&k->lock);
+
+    k->runs_failed |= r < 0;
+}
+
 static struct kept *kept_free(struct kept *item)
 {
     profile_unref(item->profile);
@@ -124,7 +133,7 @@ static void *store_writer_main(void *arg)
             break;
         pthread_mutex_unlock(&k->lock);
         if (item && item->history)
-            store_put_runs(k->store, item->schedule, item->history, NULL);
+            keep_runs(k, item);
         else if (item)
             keep(k, item);
         if (now - trimmed_ns >= STORE_WRITER_TRIM_NS) {
@@ -252,16 +261,32 @@ int store_writer_check_room(struct store_writer *k, size_t max, struct error *er
 
 void store_writer_put_runs(struct store_writer *k, const char *schedule, const struct store_runs *h)
 {
-    struct kept *item = calloc(1, sizeof(*item));
+    struct kept *item;
 
-    if (!item || !k->store || !(item->history = malloc(sizeof(*h)))) {
-        free(item); /* the next change includes this one */
+    if (!k->store)
+        return;
+    item = calloc(1, sizeof(*item));
+    if (!item || !(item->history = malloc(sizeof(*h)))) {
+        LOCK_SCOPE(&k->lock);
+
+        k->runs_failed = true;
+        free(item);
         return;
     }
     item->turn = STORE_WRITER_LAST;
     *item->history = *h;
     snprintf(item->schedule, sizeof(item->schedule), "%s", schedule);
     enqueue(k, item);
+}
+
+bool store_writer_take_failed_runs(struct store_writer *k)
+{
+    bool failed;
+    LOCK_SCOPE(&k->lock);
+
+    failed = k->runs_failed;
+    k->runs_failed = false;
+    return failed;
 }
 
 struct profile *store_writer_find(struct store_writer *k, const char *id)

@@ -46,6 +46,8 @@ int store_writer_check_room(struct store_writer *k, size_t max, struct error *er
 /* Queues the history of runs of a schedule. */
 void store_writer_put_runs(struct store_writer *k, const char *schedule,
                            const struct store_runs *h);
+/* Returns whether a history could not be stored since the last call. */
+bool store_writer_take_failed_runs(struct store_writer *k);
 /* Returns the profile of a queued capture, as a new reference; NULL: none. */
 struct profile *store_writer_find(struct store_writer *k, const char *id);
 /* Makes sure that a queued capture is not stored. Returns false if it is not queued, or stored

@@ -9,7 +9,7 @@
  * long before a run. */
 #define SWEEP_AHEAD_NS (500 * NSEC_PER_MSEC)
 
-/* Histories are saved at once after a run, and at this interval after failures. */
+/* Interval of saving histories that have changed, or could not be written. */
 #define SAVE_EVERY_NS (5 * NSEC_PER_SEC)
 /* Interval of attempts to read histories that could not be read: a disk may make one take long. */
 #define READ_AGAIN_NS (30 * NSEC_PER_SEC)
@@ -140,8 +140,20 @@ static void entry_save(struct scheduled *s, struct entry *n)
     n->changed = false;
 }
 
+/* Marks the history of @n as not saved, if it has anything to save. */
+static void save_again(struct entry *n)
+{
+    n->changed |= n->history.last_ns || n->history.last_error_ns;
+}
+
 static void save_histories(struct scheduled *s)
 {
+    if (store_writer_take_failed_runs(s->env.store_writer)) {
+        for (size_t i = 0; i < s->schedule_count; i++)
+            save_again(&s->schedules[i]);
+        for (size_t i = 0; i < s->trigger_count; i++)
+            save_again(&s->triggers[i]);
+    }
     for (size_t i = 0; i < s->schedule_count; i++)
         entry_save(s, &s->schedules[i]);
     for (size_t i = 0; i < s->trigger_count; i++)

@@ -5,6 +5,8 @@
 
 #include "engine/scheduled.h"
 
+#include <stdatomic.h>
+
 #define RULES                                                                                      \
     "schedules: [{name: often, event: cpu, hz: 100, every: 1s, for: 100ms}]\n"                     \
     "triggers: [{name: alert, event: cpu, hz: 100, for: 60s, cooldown: 1h}]\n"
@@ -14,7 +16,9 @@
 static struct rig rig;
 static struct scheduled *scheduled;
 static struct store_writer *writer;
-static bool unreadable; /* another program has the store for itself */
+static bool unreadable;     /* another program has the store for itself */
+static atomic_bool full;    /* the disk has no room */
+static atomic_uint refused; /* histories while it had none */
 static char id[CAPTURE_ID_BYTES];
 
 int __wrap_store_get_runs(struct store *s, const char *name, struct store_runs *ret,
@@ -25,6 +29,19 @@ int __wrap_store_get_runs(struct store *s, const char *name, struct store_runs *
                           struct error *err)
 {
     return unreadable ? -EBUSY : __real_store_get_runs(s, name, ret, err);
+}
+
+int __wrap_store_put_runs(struct store *s, const char *name, const struct store_runs *h,
+                          struct error *err);
+int __real_store_put_runs(struct store *s, const char *name, const struct store_runs *h,
+                          struct error *err);
+int __wrap_store_put_runs(struct store *s, const char *name, const struct store_runs *h,
+                          struct error *err)
+{
+    if (!full)
+        return __real_store_put_runs(s, name, h, err);
+    refused++;
+    return -ENOSPC;
 }
 
 static bool begun(void *cookie, const struct capture_begun *b)
@@ -53,7 +70,8 @@ static void open_rig(void)
     setup();
     rig_open(&rig);
     rig.captures.store = open_store(1 << 20, 0);
-    unreadable = false;
+    unreadable = full = false;
+    refused = 0;
     ck_assert_int_eq(store_writer_start(rig.captures.store, &writer), 0);
     rig.captures.hooks.begun = begun;
     rig.captures.hooks.begun_cookie = &rig;
@@ -184,6 +202,18 @@ START_TEST(a_restart_does_not_end_a_cooldown)
 }
 END_TEST
 
+/* Returns the stored history of the trigger, once it has another number of runs than @runs. */
+static struct store_runs stored_after(uint64_t runs)
+{
+    struct store_runs got = { .runs = runs };
+
+    for (int i = 0; i < 1000 && got.runs == runs; i++) {
+        usleep(10000);
+        ck_assert_int_ge(store_get_runs(rig.captures.store, "alert", &got, NULL), 0);
+    }
+    return got;
+}
+
 /* What the store has is not replaced by what was counted while it could not be read. */
 START_TEST(a_history_that_cannot_be_read_is_not_lost)
 {
@@ -199,14 +229,30 @@ START_TEST(a_history_that_cannot_be_read_is_not_lost)
     ck_assert_uint_eq(history(true).runs, 1);
     unreadable = false;
     scheduled_save(scheduled);
-    for (int i = 0; i < 1000 && got.runs == old.runs; i++) {
-        usleep(10000);
-        ck_assert_int_eq(store_get_runs(rig.captures.store, "alert", &got, NULL), 0);
-    }
+    got = stored_after(old.runs);
     ck_assert_uint_eq(got.runs, 8);
     ck_assert_uint_eq(got.missed, 3);
     ck_assert_uint_eq(got.unmatched, 2);
     ck_assert_str_eq(got.last_id, id);
+}
+END_TEST
+
+/* A cooldown of hours would else end at a restart. */
+START_TEST(a_history_that_cannot_be_written_is_written_later)
+{
+    struct error err = ERROR_NULL;
+
+    full = true;
+    ck_assert_int_eq(trigger(&err), 0);
+    scheduled_save(scheduled);
+    while (!refused)
+        usleep(1000);
+    full = false;
+    for (int i = 0; i < 100; i++) { /* the writer says so a moment after the refusal */
+        scheduled_save(scheduled);
+        usleep(1000);
+    }
+    ck_assert_uint_eq(stored_after(0).runs, 1);
 }
 END_TEST
 
@@ -225,5 +271,6 @@ int main(void)
     tcase_add_loop_test(tc, a_schedule_counts_captures_that_begin, 0, 2);
     tcase_add_loop_test(tc, a_restart_does_not_end_a_cooldown, 0, 2);
     tcase_add_test(tc, a_history_that_cannot_be_read_is_not_lost);
+    tcase_add_test(tc, a_history_that_cannot_be_written_is_written_later);
     return suite_run_case("scheduled", tc);
 }
