@@ -125,6 +125,7 @@ class WithSections(jvm.WithClasses):
             capture = self.daemon.capture(pid=program.pid, event="cpu", hz=1999)
             before = program.spent()
             proc.wait_until(lambda: sum((program.spent() - before).values()) > SAMPLES / 1999 * 1e9, SECONDS_MAX, "time enough")
+            proc.wait_until(lambda: capture.samples() >= SAMPLES, SECONDS_MAX, "samples enough") # an emulated machine takes fewer a second
             spent = program.spent() - before
             return shares(cell.kind, capture.stop(), spent)
 

@@ -67,7 +67,17 @@ def queued(pid: int) -> dict[int, int]:
 
 def loaded(ask):
     """Returns the result of ask() once the kernel has checked the programs of its event. That takes long on a busy machine."""
-    return proc.wait_until(lambda: (answer := ask()).status != 503 and answer, 60, "the programs are loaded", interval=0.5)
+    answers = []
+
+    def answered() -> bool:
+        answers[:] = [ask()]
+        return answers[0].status != 503
+
+    try:
+        proc.wait_until(answered, 60, "the programs are loaded", interval=0.5)
+    except TimeoutError as error:
+        raise TimeoutError(f"{error}; the last answer: {answers[0].text}") from None
+    return answers[0]
 
 
 class Program(jvm.Jvm):
