@@ -85,6 +85,36 @@ describe("refusals", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a heat map that is refused takes neither the graph away nor that of the next range, and can be asked for again", async ({ open }) => {
+        const now = Date.now(), range = (ago) => `from=${new Date(now - ago).toISOString()}&to=${new Date(now - ago + 60000).toISOString()}`;
+        const page = await open(`#/jvm/${ORDERS}?${range(120000)}`, { allow: /503/ }), heat = page.getByRole("button", { name: "Heat map" });
+
+        await graphShown(page);
+        await refuse(page, /profile\?.*format=heatmap/);
+        await page.keyboard.press("e");
+        await page.locator(".banner", { hasText: "No heat map: flamed is busy" }).waitFor();
+        assert.ok(await page.locator(".panel .facts").isVisible());
+        const asked = [];
+
+        page.on("request", (request) => asked.push(request.url()));
+        await page.locator(".timeline-plot").press("ArrowLeft"); // another range
+        await page.locator(".banner").waitFor({ state: "hidden" });
+        await graphShown(page);
+        await page.waitForFunction(() => !document.querySelector(".view").hasAttribute("aria-busy"));
+        assert.ok(await page.locator(".panel .facts").isVisible());
+        assert.deepEqual(asked.filter((url) => url.includes("format=heatmap")), []);
+        await page.unroute(/profile\?.*format=heatmap/);
+        await heat.click();
+        await page.locator(".heat-canvas").waitFor();
+        await refuse(page, /profile\?.*format=heatmap/);
+        await page.locator(".timeline-plot").press("ArrowRight");
+        await page.locator(".banner", { hasText: "No heat map: flamed is busy" }).waitFor();
+        assert.equal(await page.locator(".heat-canvas").count(), 0); // that was of the range before
+        assert.ok(await page.locator(".panel .facts").isVisible());
+        assert.equal(await heat.getAttribute("aria-pressed"), "false");
+        await close(page);
+    });
+
     nodeTest("memory and requests that are refused leave no numbers of before", async ({ server, open }) => {
         const capture = server.addCapture({ ago: 60000, event: "cpu,offcpu", by: "operation" }), heapAt = server.heapAt.bind(server);
         const page = await open(`#/jvm/${ORDERS}?tab=memory`, { allow: /503/ }), note = page.locator(".live-note").first();

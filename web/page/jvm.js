@@ -265,13 +265,27 @@ export class JvmView {
         try {
             this.showJson(await getJson("profile", { ...this.graphParams(), format: "json", threads: 1 }, controller.signal));
             if (this.heatState)
-                await this.heat.open(this.panel, "profile", this.graphParams(), this.heatState, controller.signal);
+                await this.openHeat(controller.signal);
         } catch (error) {
             if (!isAbort(error))
                 this.showProblem(isLost && error.status === 404 ? neverWas(this.pid) : error);
         } finally {
             if (this.rangeLoad === controller)
                 this.root.removeAttribute("aria-busy");
+        }
+    }
+
+    // The moments of the graph that is in sight. Where they are refused, the graph stays, and the button asks again.
+    async openHeat(signal) {
+        try {
+            await this.heat.open(this.panel, "profile", this.graphParams(), this.heatState, signal);
+        } catch (error) {
+            if (isAbort(error))
+                throw error;
+            this.heat.close(); // of another range, or event
+            this.heatState = "";
+            this.keep();
+            this.app.banner.show(`No heat map: ${error.message}`, "graph");
         }
     }
 
