@@ -202,3 +202,37 @@ test("threads over time: 1,000 of them for 10 minutes, by pool and zoomed", { ti
     assert.ok(quantile(frames, 0.5) < FRAME_MS, `${quantile(frames, 0.5)} ms of CPU for a frame`);
     await closePage(page);
 });
+
+// One thread that was sampled 600 times, 34 frames deep, a second apart: its boxes are not joined.
+function deepThread(profile) {
+    const base = profile.frames.length, names = Array.from({ length: 34 }, (_, i) => ({ name: `com.acme.shop.part${i % 7}.Service${i}.handle`, kind: i % 5 ? "c2" : "inlined" }));
+    const stacks = [0, 1].map((i) => ({ frames: [base, ...names.map((_, d) => base + 1 + (d + i) % names.length)], samples: 300, value: 300 * 53e6 }));
+
+    return { ...profile, meta: { ...profile.meta, seconds: 600 }, frames: [...profile.frames, { name: "[deep tid=9000]", kind: "thread" }, ...names], stacks };
+}
+
+test("the flame chart of one thread: 20,000 boxes, whole and zoomed", { timeout: 120000 }, async (t) => {
+    const server = new FakeServer();
+
+    t.after(() => server.close()); // a server left open would keep this program running
+    server.profile = (options) => deepThread(makeProfile(options));
+    await server.listen();
+    const page = await open(browser, server.url, "#/jvm/4242?tab=threads", { viewport: { width: 1440, height: 900 } });
+
+    await page.locator(".threads .name").first().click();
+    await page.locator(".flame-chart h3").waitFor();
+    await page.waitForTimeout(1000);
+    const frames = [], cpu = await cpuMeter(page);
+
+    await page.locator(".thread-chart .scroll").focus();
+    for (const key of ["+", "ArrowLeft", "ArrowRight", "-", "+", "+", "ArrowLeft", "+", "+", "-", "ArrowRight", "-", "Escape"]) {
+        const from = await cpu();
+
+        await page.keyboard.press(key);
+        await page.evaluate(() => new Promise(requestAnimationFrame));
+        frames.push(await cpu() - from);
+    }
+    t.diagnostic(`CPU of the page's thread for a frame: ${frames.map((ms) => ms.toFixed(1)).join(" ")} ms`);
+    assert.ok(quantile(frames, 0.5) < FRAME_MS, `${quantile(frames, 0.5)} ms of CPU for a frame`);
+    await closePage(page);
+});

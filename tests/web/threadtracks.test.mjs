@@ -6,7 +6,7 @@ import { KIND } from "../../web/shared/kinds.js";
 import { openTimes } from "../../web/shared/ranges.js";
 import { openProfile } from "../../web/shared/tree.js";
 import { idleText } from "../../web/page/idlepools.js";
-import { TrackSums, boxesOf, cellsOf, poolOf, samplesOf, tracksOf } from "../../web/page/threadtracks.js";
+import { TrackSums, boxesOf, cellsOf, firstAfter, levelsOf, poolOf, samplesOf, tracksOf } from "../../web/page/threadtracks.js";
 
 test("threads of a pool differ by numbers alone", () => {
     assert.equal(poolOf("[http-worker-12 tid=4301]"), "http-worker-*");
@@ -53,6 +53,16 @@ test("a flame chart joins what goes on, and not what began anew", () => {
     const boxes = boxesOf(profile, first.spans).map(({ from, to, depth, group }) => [profile.groups[group].name, depth, from, to]);
 
     assert.deepEqual(boxes, [["run", 0, 0, 150], ["a", 1, 0, 20], ["b", 1, 20, 30], ["[park]", 1, 50, 150]]);
+});
+
+test("boxes of a level are in order of their ends, and the one of a moment is found", () => {
+    const { profile, times } = workers();
+    const levels = levelsOf(boxesOf(profile, tracksOf(profile, times).pools[0].threads[0].spans));
+    const at = (depth, time) => profile.groups[levels[depth].boxes[firstAfter(levels[depth].boxes, time)].group].name;
+
+    assert.deepEqual(levels.map(({ boxes, longestMs }) => [boxes.length, longestMs]), [[1, 150], [3, 100]]);
+    assert.deepEqual([at(0, 60), at(1, 0), at(1, 20), at(1, 29), at(1, 149)], ["run", "a", "b", "b", "[park]"]);
+    assert.equal(firstAfter(levels[1].boxes, 150), 3); // behind the last one
 });
 
 test("sums made once say the same as the samples, coarse and fine", () => {

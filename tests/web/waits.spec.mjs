@@ -294,6 +294,31 @@ describe("waits", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("the flame chart of a thread has the colours of the flame graph", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+        const colours = (selector) => page.locator(selector).evaluate((canvas) => { // how many pixels have each
+            const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true }), found = {};
+
+            copy.drawImage(canvas, 0, 0);
+            for (const pixel of new Uint32Array(copy.getImageData(0, 0, canvas.width, canvas.height).data.buffer))
+                found[pixel] = (found[pixel] || 0) + 1;
+            return found;
+        });
+
+        await graphShown(page);
+        const ofGraph = await colours(".graph-canvas");
+
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?tab=threads`);
+        await page.getByRole("button", { name: "http-worker-" }).click();
+        await page.getByRole("button", { name: "http-worker-2" }).click();
+        await page.locator(".flame-chart h3", { hasText: "http-worker-2" }).waitFor();
+        const many = Object.entries(await colours(".flame-canvas")).filter(([, count]) => count > 100);
+
+        assert.ok(many.length > 1);
+        assert.deepEqual(many.filter(([pixel]) => !ofGraph[pixel]), []);
+        await close(page);
+    });
+
     nodeTest("threads: where only those of the VM were busy, idle ones are shown by themselves, until a person says not to", async ({ server, open }) => {
         server.profile = (options) => {
             const profile = makeProfile(options), isWorker = ({ frames: [thread] }) => profile.frames[thread].name.startsWith("[http-worker");

@@ -84,8 +84,8 @@ export function tracksOf(profile, times) {
 // How many samples a thread has: those of one moment are one span.
 export const samplesOf = ({ spans }) => spans.reduce((sum, { count }) => sum + count, 0);
 
-// The first of @spans, which are in order of time, that ends after @from.
-function firstAfter(spans, from) {
+// The first of @spans, which are in order of time, that ends after @from. Boxes of a level are in that order, too.
+export function firstAfter(spans, from) {
     let low = 0, high = spans.length;
 
     while (low < high) {
@@ -207,4 +207,17 @@ export function boxesOf(profile, spans) {
         }
     }
     return boxes;
+}
+
+// @boxes of boxesOf() by depth: [{boxes, longestMs}].
+export function levelsOf(boxes) {
+    const levels = [];
+
+    for (const box of boxes) {
+        const level = levels[box.depth] || (levels[box.depth] = { boxes: [], longestMs: 0 });
+
+        level.boxes.push(box);
+        level.longestMs = Math.max(level.longestMs, box.to - box.from);
+    }
+    return levels;
 }

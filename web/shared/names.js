@@ -92,7 +92,7 @@ export function nameForms(name, kind) {
     return isNative(kind) ? withoutScope(forms) : forms;
 }
 
-const LABEL_LEAST = 5; // characters: fewer say nothing
+export const LABEL_LEAST = 5; // characters: fewer say nothing
 const ELIDED_LEAST = 8; // of a name that was cut
 
 // The label for room of @max characters; "" when too few fit.

@@ -13,8 +13,8 @@ export const ROW_HEIGHT = 18;
 const NARROWEST = 0.5; // CSS pixels that a run is wide at least
 const DUST_BELOW = 1.5; // frames narrower than this share a colour …
 const DUST_WIDTH = 3; // … for so many pixels
-const TEXT_LEFT = 4;
-const TEXT_RIGHT = 2;
+export const TEXT_LEFT = 4;
+export const TEXT_RIGHT = 2;
 const LABEL_MOVING = 8; // while a zoom goes on: shorter ones are gone before they are read
 const GAP = 1; // between neighbours, where both are wide enough
 
@@ -69,7 +69,8 @@ export function drawTree(ctx, tree, looks, view) {
     paintMarks(ctx, marks, palette, scale);
 }
 
-function paintMarks(ctx, { hatched, texts }, palette, scale) {
+// Paints over rows of plain colour what they hold besides: @hatched [x, y, width, …], @texts [text, x, y, …].
+export function paintMarks(ctx, { hatched, texts }, palette, scale) {
     if (hatched.length)
         ctx.fillStyle = hatch(ctx, palette, scale);
     for (let i = 0; i < hatched.length; i += 3)
