@@ -3,6 +3,9 @@
 #include "base/cleanup.h"
 #include "store/history_impl.h"
 
+/* Facts of a JVM that come later than that do not belong to its start. */
+#define NAMED_WITHIN_NS (5 * HISTORY_MINUTE_NS)
+
 static int image_insert(struct history *h, const struct history_image *image, uint64_t start_ns,
                         int64_t *ret, struct error *err)
 {
@@ -61,11 +64,44 @@ static int image_update(struct history *h, int64_t n, const struct history_image
                      VALUE(image->options ? image->options : ""), VALUE(image->running));
 }
 
-/* A row of images. */
+/* The facts of a row before the minute that is written. */
+#define FOUND                                                                                      \
+    "SELECT n, java, service, version, attributes, flags, container, pod, namespace, payer,"       \
+    " started_ns, first_ns FROM images"
 struct found_image {
     int64_t n;       /* 0: there is none */
     bool understood; /* the facts of the JVM are known */
+    bool differs;    /* the minute has other facts, which may show a release */
+    uint64_t started_ns, first_ns;
 };
+
+/* Returns whether @now is known and not that of column @column. */
+static bool other_text(sqlite3_stmt *row, int column, const char *now)
+{
+    return now[0] && strcmp(now, store_text(row, column)) != 0;
+}
+
+/* Does the same for the line of the attributes @now that begins with @key. */
+static bool other_line(sqlite3_stmt *row, const char *now, const char *key)
+{
+    struct span line = span_find_line(span_of(now), key);
+
+    return line.n && !span_eq(line, span_find_line(span_of(store_text(row, 4)), key));
+}
+
+/* Returns whether @now has a fact that releases_note() uses and @row does not have. */
+static bool has_other_facts(sqlite3_stmt *row, const struct history_image *now)
+{
+    return other_text(row, 1, now->java) || other_text(row, 2, now->service) ||
+           other_text(row, 3, now->version) || other_text(row, 6, now->container) ||
+           other_text(row, 7, now->pod) || other_text(row, 8, now->pod_namespace) ||
+           other_line(row, now->attributes, HISTORY_CONTAINER_NAME) ||
+           other_line(row, now->attributes, HISTORY_JAR) ||
+           (now->version[0] && !span_eq(history_version_source(store_text(row, 4)),
+                                        history_version_source(now->attributes))) ||
+           (now->flags && (int64_t)now->flags != sqlite3_column_int64(row, 5)) ||
+           (now->payer && (int64_t)now->payer != sqlite3_column_int64(row, 9));
+}
 
 /* Runs @sql, which selects a row of images. Returns 0 or -errno. */
 static int find_by(struct history *h, const char *sql, const struct history_image *image,
@@ -82,6 +118,9 @@ static int find_by(struct history *h, const char *sql, const struct history_imag
     if (r > 0) {
         ret->n = sqlite3_column_int64(stmt, 0);
         ret->understood = store_text(stmt, 1)[0] != '\0';
+        ret->differs = has_other_facts(stmt, image);
+        ret->started_ns = (uint64_t)sqlite3_column_int64(stmt, 10);
+        ret->first_ns = (uint64_t)sqlite3_column_int64(stmt, 11);
     }
     return MIN(r, 0);
 }
@@ -94,16 +133,16 @@ static int find_image(struct history *h, const struct history_image *image, stru
                       struct error *err)
 {
     int r = find_by(h,
-                    "SELECT n, java FROM images WHERE pid = ?1 AND start_ticks = ?2"
-                    " AND exec_no = ?3 AND owner = ?4 AND (n > ?5 OR ?3 = 0 AND name = ?6)",
+                    FOUND " WHERE pid = ?1 AND start_ticks = ?2"
+                          " AND exec_no = ?3 AND owner = ?4 AND (n > ?5 OR ?3 = 0 AND name = ?6)",
                     image, ret, err);
 
     if (r < 0 || ret->n || image->exec_no || !h->earlier)
         return r;
     return find_by(h,
-                   "SELECT n, java FROM images WHERE pid = ?1 AND start_ticks = ?2"
-                   " AND exec_no != ?3 AND owner = ?4 AND n <= ?5 AND name = ?6"
-                   " AND service = ?7 AND last_ns % 60000000000 = 0 ORDER BY n DESC LIMIT 1",
+                   FOUND " WHERE pid = ?1 AND start_ticks = ?2"
+                         " AND exec_no != ?3 AND owner = ?4 AND n <= ?5 AND name = ?6"
+                         " AND service = ?7 AND last_ns % 60000000000 = 0 ORDER BY n DESC LIMIT 1",
                    image, ret, err);
 }
 
@@ -146,6 +185,19 @@ int images_number(struct history *h, struct error *err)
     return 0;
 }
 
+/* Judges again whether @image is another release. A JVM, or its container, may be named some
+ * seconds after the row got its first facts. */
+static int note_again(struct history *h, const struct history_image *image,
+                      const struct found_image *found, uint64_t start_ns, struct error *err)
+{
+    int r =
+        store_run(h->store, "DELETE FROM marks WHERE time_ns IN (?, ?) AND image = ? AND kind = ?",
+                  CANNOT_WRITE, err, VALUE(found->started_ns), VALUE(found->first_ns),
+                  VALUE(found->n), VALUE(HISTORY_MARK_DEPLOY));
+
+    return r == 0 ? releases_note(h, image, found->n, start_ns, err) : r;
+}
+
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
                 int64_t *ret, struct error *err)
 {
@@ -163,6 +215,9 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
         r = n ? image_update(h, n, image, seen_ns, err) : image_insert(h, image, seen_ns, &n, err);
     if (r == 0 && !found.understood)
         r = releases_note(h, image, n, start_ns, err);
+    else if (r == 0 && found.differs && image->java[0] && image->service[0] &&
+             start_ns - MIN(start_ns, found.first_ns) < NAMED_WITHIN_NS)
+        r = note_again(h, image, &found, start_ns, err);
     if (r == 0)
         *ret = n;
     return r;
