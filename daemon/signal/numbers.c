@@ -21,6 +21,7 @@ void reading_clear(struct number_reading *r)
 {
     for (size_t i = 0; i < NUMBERS; i++)
         r->v[i] = NAN;
+    r->cgroup = 0;
 }
 
 /* Returns the place of the next point; NULL: no memory. */
@@ -37,9 +38,15 @@ static struct number_point *next_point(struct numbers *n)
                                                                      : NULL;
 }
 
-static float difference(double before, double now)
+/* Returns the rise of counter @which; NAN: unknown. */
+static float difference(const struct number_reading *before, const struct number_reading *now,
+                        size_t which)
 {
-    return now >= before ? (float)(now - before) : NAN;
+    bool of_cgroup = which >= NUMBER_CPU_LIMIT && which <= NUMBER_MEMORY_PRESSURE_NS;
+
+    if (of_cgroup && before->cgroup != now->cgroup)
+        return NAN;
+    return now->v[which] >= before->v[which] ? (float)(now->v[which] - before->v[which]) : NAN;
 }
 
 /* Moves what exceeds the duration of the newest point to earlier points. A counter of time rises
@@ -78,7 +85,7 @@ bool numbers_add(struct numbers *n, uint64_t at_ns, const struct number_reading 
     p->at_ns = at_ns;
     p->seconds = (float)((double)(at_ns - before_ns) / (double)NSEC_PER_SEC);
     for (size_t i = 0; i < NUMBERS; i++) {
-        p->v[i] = KINDS[i] == IS ? (float)r->v[i] : difference(before.v[i], r->v[i]);
+        p->v[i] = KINDS[i] == IS ? (float)r->v[i] : difference(&before, r, i);
         if (KINDS[i] == ELAPSES)
             move_back(n, i);
     }

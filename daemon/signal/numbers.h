@@ -24,6 +24,7 @@ enum number {
 /* One reading: counters and present values. */
 struct number_reading {
     double v[NUMBERS];
+    uint64_t cgroup; /* a hash of the files of its cgroups that were read */
 };
 
 struct number_point {
@@ -42,7 +43,8 @@ struct numbers {
 /* Sets all numbers of @r unknown. */
 void reading_clear(struct number_reading *r);
 /* Adds a reading. Each one except the first makes a point. If a counter fell, its difference is
- * unknown. Returns false if there is no memory; then the point is missing. */
+ * unknown. So are those of the cgroup's counters if they come from other files, or from the node.
+ * Returns false if there is no memory; then the point is missing. */
 bool numbers_add(struct numbers *n, uint64_t at_ns, const struct number_reading *r);
 /* Frees the memory of @n and leaves @n empty. */
 void numbers_deinit(struct numbers *n);

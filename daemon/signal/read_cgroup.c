@@ -2,7 +2,9 @@
 #include "signal/read.h"
 
 #include "base/cleanup.h"
+#include "base/fnv1a.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_BYTES 4096 /* bytes read from the start of a file, which has all needed numbers */
@@ -55,6 +57,13 @@ static struct span read_again(int fd, char text[FILE_BYTES])
     return (struct span){ text, n > 0 ? (size_t)n : 0 };
 }
 
+static uint64_t inode_of(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) < 0 ? 0 : st.st_ino;
+}
+
 /* Version 2 of cgroups counts microseconds, version 1 ns. */
 static void take_cpu(struct span text, struct number_reading *r)
 {
@@ -82,6 +91,7 @@ bool read_cgroup(const struct broker_cgroup_files *f, struct number_reading *r)
 {
     bool whole = true;
 
+    r->cgroup = FNV1A_START;
     if (f->cpu_limit)
         r->v[NUMBER_CPU_LIMIT] = (double)f->cpu_limit / MILLI;
     if (f->memory_limit)
@@ -95,6 +105,8 @@ bool read_cgroup(const struct broker_cgroup_files *f, struct number_reading *r)
 
         if (f->fds[i] < 0)
             continue;
+        if (text.n > 0)
+            r->cgroup = fnv1a(r->cgroup, &(uint64_t){ inode_of(f->fds[i]) }, sizeof(uint64_t));
         /* PSI that is off, before Linux 6.1 */
         whole &= text.n > 0 || (i == BROKER_CGROUP_MEMORY_PRESSURE && errno == EOPNOTSUPP);
         if (i == BROKER_CGROUP_CPU)

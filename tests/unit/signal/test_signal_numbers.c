@@ -61,6 +61,29 @@ START_TEST(pauses_take_no_more_than_the_time)
 }
 END_TEST
 
+/* Where the files of a cgroup are not read, pressure is that of the node, which has waited longer
+ * since its start. That is no wait of this JVM, and neither are kills in another cgroup. */
+START_TEST(counters_of_another_cgroup_are_no_rise)
+{
+    static const uint64_t CGROUPS[] = { 7, 7, 7, 7, 0, 0, 8 };
+    struct numbers n = { .count = 0 };
+    struct number_reading r;
+
+    reading_clear(&r);
+    for (size_t i = 0; i < ARRAY_SIZE(CGROUPS); i++) {
+        r.cgroup = CGROUPS[i];
+        r.v[NUMBER_MEMORY_PRESSURE_NS] = (CGROUPS[i] ? 1e9 : 9e12) + (double)i * 1e9;
+        r.v[NUMBER_OOM_KILLS] = CGROUPS[i] == 8 ? 5 : 1;
+        r.v[NUMBER_CPU_NS] = (double)i * 1e9;
+        ck_assert(numbers_add(&n, (i + 1) * 10 * NSEC_PER_SEC, &r));
+    }
+    ck_assert_double_eq_tol(numbers_share(&n, NUMBER_MEMORY_PRESSURE_NS, 60), 0.1, 1e-6);
+    ck_assert_double_eq(numbers_sum(&n, NUMBER_OOM_KILLS, 60), 0);
+    ck_assert_double_eq_tol(numbers_sum(&n, NUMBER_CPU_NS, 60), 6e9, 1e3);
+    numbers_deinit(&n);
+}
+END_TEST
+
 START_TEST(an_hour_is_kept)
 {
     struct numbers n = { .count = 0 };
@@ -187,6 +210,7 @@ int main(void)
 
     tcase_add_test(tc, counts_are_differences);
     tcase_add_test(tc, pauses_take_no_more_than_the_time);
+    tcase_add_test(tc, counters_of_another_cgroup_are_no_rise);
     tcase_add_test(tc, an_hour_is_kept);
     tcase_add_test(tc, trends);
     tcase_add_loop_test(tc, the_collection_before_the_window_counts, 0, ARRAY_SIZE(COLLECTED));

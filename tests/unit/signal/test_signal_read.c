@@ -95,6 +95,8 @@ START_TEST(reads_a_cgroup)
                                      .memory_limit = 64 << 20,
                                      .swap_limit = 5 << 20 };
     struct number_reading r;
+    uint64_t cgroup[2];
+    int other;
 
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
         f.fds[i] = -1;
@@ -114,7 +116,18 @@ START_TEST(reads_a_cgroup)
         ck_assert_double_eq(r.v[NUMBER_THROTTLED_NS], 2.5e6);
         ck_assert_double_eq(r.v[NUMBER_OOM_KILLS], 2);
         ck_assert_double_eq(r.v[NUMBER_MEMORY_PRESSURE_NS], 1234567e3);
+        cgroup[again] = r.cgroup;
     }
+    ck_assert_uint_eq(cgroup[0], cgroup[1]);
+    other = file_with(PRESSURE);
+    close(f.fds[BROKER_CGROUP_MEMORY_PRESSURE]);
+    f.fds[BROKER_CGROUP_MEMORY_PRESSURE] = other; /* of another cgroup */
+    ck_assert(read_cgroup(&f, &r));
+    ck_assert_uint_ne(r.cgroup, cgroup[0]);
+    close(f.fds[BROKER_CGROUP_MEMORY_PRESSURE]);
+    f.fds[BROKER_CGROUP_MEMORY_PRESSURE] = -1;
+    ck_assert(read_cgroup(&f, &r));
+    ck_assert_uint_ne(r.cgroup, cgroup[0]);
     close(f.fds[BROKER_CGROUP_CPU]);
     f.fds[BROKER_CGROUP_CPU] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert(!read_cgroup(&f, &r)); /* the cgroup was removed */
