@@ -139,6 +139,10 @@ struct store_query captures_of(const struct target_selector *t, uint64_t from_ns
  * that @jvm (NULL: any) matches. */
 bool capture_has_wanted(const struct store_capture *c, const struct target_selector *t,
                         struct match *jvm);
+/* capture_waiting.c: passes the facts of @p, a finished capture of @schedule that waits for the
+ * store, to @fn. Its state is STORE_RUNNING, as it is not on disk yet. Returns what @fn returns, or
+ * -ENOMEM. */
+int waiting_facts(const struct profile *p, const char *schedule, store_capture_fn fn, void *cookie);
 /* How a range of the past is stored as a capture. */
 struct past_kept {
     const char *schedule; /* NULL: none */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of captures, page by page: those of the engine, which run, and those of the store in
- * one order. Each is matched against the query. Thread: serve's workers.
+ * The list of captures, page by page: those of the engine, which run, those that wait for the
+ * store, and those of the store, in one order. Each is matched against the query. Thread: serve's
+ * workers.
  */
 #include "api/api_impl.h"
 #include "api/json.h"
@@ -24,8 +25,12 @@ static bool pid_wanted(const struct target_selector *t, int32_t host_pid)
 
 /* ---- the rows of a page ---- */
 
+/* Where a capture was read. A capture moves from one to the next. */
+enum row_source { ROW_RUNS, ROW_WAITS, ROW_STORED };
+
 struct row {
     struct store_place place;
+    enum row_source source;
     json_t *json;
 };
 
@@ -42,7 +47,8 @@ static void rows_deinit(struct rows *rows)
 }
 
 /* Takes over @json. */
-static int rows_add(struct rows *rows, uint64_t start_ns, const char *id, json_t *json)
+static int rows_add(struct rows *rows, enum row_source source, uint64_t start_ns, const char *id,
+                    json_t *json)
 {
     struct row *row;
 
@@ -51,7 +57,7 @@ static int rows_add(struct rows *rows, uint64_t start_ns, const char *id, json_t
         return -ENOMEM;
     }
     row = &rows->list[rows->count++];
-    *row = (struct row){ .place.start_ns = start_ns, .json = json };
+    *row = (struct row){ .place.start_ns = start_ns, .source = source, .json = json };
     snprintf(row->place.id, sizeof(row->place.id), "%s", id);
     return 0;
 }
@@ -62,9 +68,12 @@ static int compare_places(const struct store_place *a, const struct store_place 
     return COMPARE(b->start_ns, a->start_ns) ?: strcmp(b->id, a->id);
 }
 
+/* Sorts the rows of one capture by what is known latest. */
 static int newest_first(const void *a, const void *b)
 {
-    return compare_places(&((const struct row *)a)->place, &((const struct row *)b)->place);
+    const struct row *x = a, *y = b;
+
+    return compare_places(&x->place, &y->place) ?: COMPARE(y->source, x->source);
 }
 
 /* ---- running captures: on the engine's thread ---- */
@@ -115,7 +124,7 @@ static int call_running_list(struct api *api, void *arg)
         snprintf(place.id, sizeof(place.id), "%s", c->meta.id);
         if (c->to.resource && (!l->after || compare_places(&place, l->after) > 0) &&
             running_wanted(api, l, c))
-            r = rows_add(l->rows, place.start_ns, place.id, running_json(c));
+            r = rows_add(l->rows, ROW_RUNS, place.start_ns, place.id, running_json(c));
     }
     if (r == 0)
         r = target_refuse_spent(l->wanted, l->err);
@@ -123,11 +132,12 @@ static int call_running_list(struct api *api, void *arg)
     return r;
 }
 
-/* ---- stored captures ---- */
+/* ---- ended captures ---- */
 
-struct stored_list {
+struct ended_list {
     const struct captures_query *q;
-    struct match *jvm; /* NULL: any */
+    struct match *jvm;               /* NULL: any */
+    const struct store_place *after; /* NULL: the first page */
     struct rows *rows;
 };
 
@@ -159,11 +169,45 @@ bool capture_has_wanted(const struct store_capture *c, const struct target_selec
 
 static int add_stored(void *cookie, const struct store_capture *c)
 {
-    struct stored_list *l = cookie;
+    struct ended_list *l = cookie;
 
     if (c->state == STORE_RUNNING || !capture_has_wanted(c, &l->q->target, l->jvm))
-        return 0; /* the engine lists running captures */
-    return rows_add(l->rows, c->start_ns, c->id, capture_json(c, 1.0));
+        return 0; /* a row of its begin; the engine or the writer passes it */
+    return rows_add(l->rows, ROW_STORED, c->start_ns, c->id, capture_json(c, 1.0));
+}
+
+static bool selects_any(const struct target_selector *t)
+{
+    return !t->pid_count && !t->container && !t->pod && !t->pod_namespace && !t->jvm && !t->service;
+}
+
+/* Adds @c, which waits for the store, if it meets the query by the rules of store_list(). */
+static int add_waiting(void *cookie, const struct store_capture *c)
+{
+    const struct ended_list *l = cookie;
+    const struct target_selector *t = &l->q->target;
+
+    if (!selects_any(t) &&
+        !ANY_OF(i, c->process_count, process_wanted(&c->processes[i], t, l->jvm)))
+        return 0;
+    return rows_add(l->rows, ROW_WAITS, c->start_ns, c->id, capture_json(c, 1.0));
+}
+
+static int consider_waiting(void *cookie, const struct profile *p, const char *schedule)
+{
+    const struct ended_list *l = cookie;
+    const struct captures_query *q = l->q;
+    uint64_t took_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
+    struct store_place place = { .start_ns = p->start_realtime_ns };
+
+    snprintf(place.id, sizeof(place.id), "%s", p->id);
+    if (!viewer_sees_scope(q->target.viewer, p->scope) ||
+        (l->after && compare_places(&place, l->after) <= 0) ||
+        place.start_ns >= (q->range.to_ns ? q->range.to_ns : UINT64_MAX) ||
+        place.start_ns + took_ns < q->range.from_ns ||
+        (q->event && !profile_has_event(p, q->event)) || !text_wanted(schedule, q->schedule))
+        return 0;
+    return waiting_facts(p, schedule, add_waiting, cookie);
 }
 
 struct store_query captures_of(const struct target_selector *t, uint64_t from_ns, uint64_t to_ns)
@@ -202,7 +246,7 @@ static int stored_query(const struct captures_query *q, struct store_query *ret,
 
 /* Adds up to @limit stored captures to @l. @next: the cursor behind the last one that was read; ""
  * at the end. */
-static int list_stored(struct store *s, struct store_query *sq, struct stored_list *l, size_t limit,
+static int list_stored(struct store *s, struct store_query *sq, struct ended_list *l, size_t limit,
                        char next[STORE_CURSOR_BYTES], struct error *err)
 {
     char cursor[STORE_CURSOR_BYTES];
@@ -224,8 +268,8 @@ static int list_stored(struct store *s, struct store_query *sq, struct stored_li
 /* ---- the page ---- */
 
 /* Sorts @rows and appends up to @limit of them to @list. @next: the cursor of what was read of the
- * store, behind which there are more; updated for the page. A capture that ended between the two
- * readings is in @rows twice. */
+ * store, behind which there are more; updated for the page. A capture that ended between the
+ * readings is in @rows several times. */
 static int show_rows(struct rows *rows, size_t limit, json_t *list, char next[STORE_CURSOR_BYTES],
                      struct error *err)
 {
@@ -252,6 +296,7 @@ static int show_rows(struct rows *rows, size_t limit, json_t *list, char next[ST
     return r;
 }
 
+/* Reads captures in the order in which they move, so that none is missed on its way. */
 static int list_page(struct api *api, const struct captures_query *q, struct match *jvm,
                      json_t *list, char next[STORE_CURSOR_BYTES], struct error *err)
 {
@@ -260,7 +305,7 @@ static int list_page(struct api *api, const struct captures_query *q, struct mat
     struct running_list running = {
         .q = q, .after = q->cursor ? &after : NULL, .rows = &rows, .err = err
     };
-    struct stored_list stored = { .q = q, .jvm = jvm, .rows = &rows };
+    struct ended_list ended = { .q = q, .jvm = jvm, .after = running.after, .rows = &rows };
     size_t limit = q->limit ? q->limit : LIST_LIMIT_DEFAULT;
     struct store_query sq;
     int r = stored_query(q, &sq, err);
@@ -269,9 +314,10 @@ static int list_page(struct api *api, const struct captures_query *q, struct mat
     if (r == 0 && q->cursor)
         r = store_read_cursor(q->cursor, &after, err);
     if (r == 0 && (sq.state < 0 || sq.state == STORE_RUNNING))
-        r = api_ask(api, call_running_list, &running, err);
+        r = api_ask(api, call_running_list, &running, err)
+                ?: store_writer_each(api->engine.store_writer, consider_waiting, &ended);
     if (r == 0 && api->engine.store && sq.state != STORE_RUNNING)
-        r = list_stored(api->engine.store, &sq, &stored, limit, next, err);
+        r = list_stored(api->engine.store, &sq, &ended, limit, next, err);
     return r ?: show_rows(&rows, limit, list, next, err);
 }
 

@@ -256,40 +256,20 @@ static int stored_json(struct api *api, const struct viewer *v, const char *id, 
 }
 
 /* Returns a reference to the profile of a capture that waits to be stored, if @v may see it. */
-static struct profile *waiting_profile(struct api *api, const struct viewer *v, const char *id)
+static struct profile *waiting_profile(struct api *api, const struct viewer *v, const char *id,
+                                       char ret_schedule[STORE_WRITER_SCHEDULE_BYTES])
 {
-    struct profile *p = store_writer_find(api->engine.store_writer, id);
+    struct profile *p = store_writer_find(api->engine.store_writer, id, ret_schedule);
 
     return p && !viewer_sees_scope(v, p->scope) ? profile_unref(p) : p;
 }
 
-/* Returns the facts of a finished capture that waits to be stored, with a note that it is not on
- * disk yet. */
-static json_t *waiting_json(const struct profile *p)
+static int take_waiting(void *cookie, const struct store_capture *c)
 {
-    char names[PROFILE_EVENT_NAMES_BYTES];
-    struct store_capture facts = {
-        .state = STORE_RUNNING,
-        .start_ns = p->start_realtime_ns,
-        .end_ns = p->start_realtime_ns + (p->end_ns - p->start_ns),
-        .event = names,
-        .target = p->target,
-        .symbols = p->symbols,
-        .schedule = "",
-        .failure = "",
-        .events = p->events,
-        .event_count = p->event_count,
-        .samples = p->total,
-        .lost = p->lost,
-        .unknown = p->unknown,
-        .truncated = p->truncated,
-        .warnings = (const char *const *)p->warnings,
-        .warning_count = p->warning_count,
-    };
+    json_t **ret = cookie;
 
-    profile_event_names(p, names);
-    snprintf(facts.id, sizeof(facts.id), "%s", p->id);
-    return capture_json(&facts, 1.0);
+    *ret = capture_json(c, 1.0);
+    return *ret ? 0 : -ENOMEM;
 }
 
 int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **ret,
@@ -298,6 +278,7 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
     _cleanup_(profile_unrefp) struct profile *waiting = NULL;
     struct api *api = ctx;
     struct running_args running = { .viewer = v, .id = id, .list = json_array() };
+    char schedule[STORE_WRITER_SCHEDULE_BYTES];
     bool ignored, is_old;
     int r = api_ask(api, call_running, &running, err);
 
@@ -317,7 +298,7 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
     /* A row that says running is of the capture's begin. */
     is_old = r == STORE_NOT_FOUND || (r == 0 && *ret_running);
     if (is_old || r == -EBUSY)
-        waiting = waiting_profile(api, v, id);
+        waiting = waiting_profile(api, v, id, schedule);
     if (is_old || waiting) {
         json_decref(*ret);
         *ret = NULL;
@@ -326,8 +307,7 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
         r = stored_json(api, v, id, ret, ret_running, err);
     if (waiting) {
         *ret_running = true;
-        *ret = waiting_json(waiting);
-        r = 0;
+        r = waiting_facts(waiting, schedule, take_waiting, ret);
     }
     if (r == STORE_NOT_FOUND)
         return not_found(id, err);
@@ -349,7 +329,7 @@ int backend_capture_profile(void *ctx, const struct viewer *v, const char *id, s
     }
     if (r != BACKEND_NOT_FOUND)
         return r;
-    *ret = waiting_profile(api, v, id);
+    *ret = waiting_profile(api, v, id, /* ret_schedule= */ NULL);
     if (*ret)
         return 0;
     r = backend_capture(ctx, v, id, &facts, /* ret_running= */ NULL, err);

@@ -18,7 +18,7 @@ struct kept {
     struct kept *next;
     struct profile *profile;    /* a reference; NULL: the item is a history */
     struct store_runs *history; /* owned; NULL: the item is a profile */
-    char schedule[64];
+    char schedule[STORE_WRITER_SCHEDULE_BYTES];
     uint64_t max_age_s;
     enum store_writer_turn turn;
     uint64_t answer_ns;   /* CLOCK_MONOTONIC by which `done` is called, stored or not */
@@ -289,16 +289,55 @@ bool store_writer_take_failed_runs(struct store_writer *k)
     return failed;
 }
 
-struct profile *store_writer_find(struct store_writer *k, const char *id)
+struct profile *store_writer_find(struct store_writer *k, const char *id,
+                                  char ret_schedule[STORE_WRITER_SCHEDULE_BYTES])
 {
-    struct profile *found = NULL;
     LOCK_SCOPE(&k->lock);
 
-    for (struct kept *item = k->queue; item && !found; item = item->next) {
-        if (item->profile && !item->dropped && strcmp(item->profile->id, id) == 0)
-            found = profile_ref(item->profile);
+    for (struct kept *item = k->queue; item; item = item->next) {
+        if (!item->profile || item->dropped || strcmp(item->profile->id, id) != 0)
+            continue;
+        if (ret_schedule)
+            memcpy(ret_schedule, item->schedule, sizeof(item->schedule));
+        return profile_ref(item->profile);
     }
-    return found;
+    return NULL;
+}
+
+/* A capture as it was in the queue. */
+struct queued {
+    struct profile *profile; /* a reference */
+    char schedule[STORE_WRITER_SCHEDULE_BYTES];
+};
+
+/* Copies the queue to a list, which the caller frees. *ret_count: its length. NULL: no memory. */
+static struct queued *copy_queue(struct store_writer *k, size_t *ret_count)
+{
+    struct queued *list;
+    LOCK_SCOPE(&k->lock);
+
+    list = calloc(k->waiting + 1, sizeof(*list));
+    for (struct kept *item = list ? k->queue : NULL; item; item = item->next) {
+        if (!item->profile || item->dropped)
+            continue;
+        memcpy(list[*ret_count].schedule, item->schedule, sizeof(item->schedule));
+        list[(*ret_count)++].profile = profile_ref(item->profile);
+    }
+    return list;
+}
+
+int store_writer_each(struct store_writer *k, store_writer_fn fn, void *cookie)
+{
+    size_t count = 0;
+    _cleanup_free_ struct queued *list = copy_queue(k, &count);
+    int r = list ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < count; i++) {
+        if (r == 0)
+            r = fn(cookie, list[i].profile, list[i].schedule);
+        profile_unref(list[i].profile);
+    }
+    return r;
 }
 
 bool store_writer_drop(struct store_writer *k, const char *id)

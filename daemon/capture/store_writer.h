@@ -48,8 +48,16 @@ void store_writer_put_runs(struct store_writer *k, const char *schedule,
                            const struct store_runs *h);
 /* Returns whether a history could not be stored since the last call. */
 bool store_writer_take_failed_runs(struct store_writer *k);
-/* Returns the profile of a queued capture, as a new reference; NULL: none. */
-struct profile *store_writer_find(struct store_writer *k, const char *id);
+#define STORE_WRITER_SCHEDULE_BYTES 64
+/* Returns the profile of a queued capture, as a new reference; NULL: none. @ret_schedule (may be
+ * NULL) gets its schedule, "" if there is none. */
+struct profile *store_writer_find(struct store_writer *k, const char *id,
+                                  char ret_schedule[STORE_WRITER_SCHEDULE_BYTES]);
+/* Passes each queued capture to @fn with its schedule, without the lock. A capture that is
+ * stored during the calls is passed, too. Returns the first result of @fn that is not 0; else 0 or
+ * -ENOMEM. */
+typedef int (*store_writer_fn)(void *cookie, const struct profile *p, const char *schedule);
+int store_writer_each(struct store_writer *k, store_writer_fn fn, void *cookie);
 /* Makes sure that a queued capture is not stored. Returns false if it is not queued, or stored
  * already. */
 bool store_writer_drop(struct store_writer *k, const char *id);

@@ -61,7 +61,7 @@ START_TEST(no_answer_waits_for_good)
         ck_assert_int_eq(told, 1);
     }
     ck_assert_str_eq(told_err.msg, "");
-    found = store_writer_find(k, SECOND); /* the id is valid, stored or not */
+    found = store_writer_find(k, SECOND, NULL); /* the id is valid, stored or not */
     ck_assert_ptr_nonnull(found);
     profile_unref(found);
 
@@ -121,8 +121,8 @@ START_TEST(a_deleted_capture_is_not_stored)
     ck_assert(store_writer_drop(k, FIRST));
     ck_assert(store_writer_drop(k, SECOND));
     ck_assert(!store_writer_drop(k, SECOND));
-    ck_assert_ptr_null(store_writer_find(k, FIRST));
-    ck_assert_ptr_null(store_writer_find(k, SECOND));
+    ck_assert_ptr_null(store_writer_find(k, FIRST, NULL));
+    ck_assert_ptr_null(store_writer_find(k, SECOND, NULL));
     sem_post(&go_on);
     store_writer_stop(k);
     ck_assert_int_eq(told, 1); /* the request has its answer */
@@ -183,6 +183,53 @@ START_TEST(a_stored_capture_is_not_dropped)
 }
 END_TEST
 
+static int note_queued(void *cookie, const struct profile *p, const char *schedule)
+{
+    char *text = cookie;
+
+    ck_assert_int_eq(p->hold.refs, 2); /* the queue has one */
+    text[strlen(text)] = p->id[31];
+    strncat(text, schedule, 1);
+    return 0;
+}
+
+/* The queue is passed with schedules, but without histories of runs and deleted captures. */
+START_TEST(what_waits_is_listed)
+{
+    struct store *store = open_store(1 << 20, 0);
+    struct store_runs runs = { .runs = 1 };
+    struct store_writer *k = NULL;
+    char text[16] = "", schedule[STORE_WRITER_SCHEDULE_BYTES];
+    struct profile *found;
+
+    sem_init(&putting, 0, 0);
+    sem_init(&go_on, 0, 0);
+    put_waits = true;
+    ck_assert_int_eq(store_writer_start(store, &k), 0);
+    ck_assert_int_eq(store_writer_each(k, note_queued, text), 0);
+    ck_assert_str_eq(text, "");
+    store_writer_put(k, make_profile(FIRST, NSEC_PER_SEC, 3, "leaf"), "night", 0, STORE_WRITER_LAST,
+                     UINT64_MAX, NULL, NULL);
+    ck_assert_int_eq(sem_wait(&putting), 0);
+    put_waits = false;
+    store_writer_put_runs(k, "night", &runs);
+    store_writer_put(k, make_profile(SECOND, NSEC_PER_SEC, 3, "leaf"), NULL, 0, STORE_WRITER_LAST,
+                     UINT64_MAX, NULL, NULL);
+    ck_assert_int_eq(store_writer_each(k, note_queued, text), 0);
+    ck_assert_str_eq(text, "1n2");
+    found = store_writer_find(k, FIRST, schedule);
+    ck_assert_str_eq(schedule, "night");
+    profile_unref(found);
+    ck_assert(store_writer_drop(k, FIRST));
+    memset(text, 0, sizeof(text));
+    ck_assert_int_eq(store_writer_each(k, note_queued, text), 0);
+    ck_assert_str_eq(text, "2");
+    sem_post(&go_on);
+    store_writer_stop(k);
+    store_close(store);
+}
+END_TEST
+
 static char order[8];
 
 static void note_order(void *cookie, int outcome, struct profile *p, const struct error *err)
@@ -231,6 +278,7 @@ int main(void)
     tcase_add_test(tc, a_deleted_capture_is_not_stored);
     tcase_add_test(tc, a_stalled_disk_keeps_no_deleted_capture);
     tcase_add_test(tc, a_stored_capture_is_not_dropped);
+    tcase_add_test(tc, what_waits_is_listed);
     tcase_add_test(tc, who_waits_comes_first);
     return run_store_tests("store_writer", tc);
 }
