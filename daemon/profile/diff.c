@@ -209,10 +209,11 @@ static void set_worth(struct diff *d, const struct view *a, const struct view *b
     bool same = strcmp(d->event_a->unit, d->event_b->unit) == 0;
 
     d->worth_a = d->worth_b = 1;
-    d->by_value = b->opts.total;
+    d->by_value_a = a->opts.total;
+    d->by_value_b = b->opts.total;
     if (a->opts.total != b->opts.total) {
         d->unit = "";
-    } else if (d->by_value) {
+    } else if (d->by_value_b) {
         d->unit = same ? d->event_b->unit : "";
     } else if (same && is_even(a) && is_even(b)) {
         d->unit = d->event_b->unit;
@@ -221,6 +222,31 @@ static void set_worth(struct diff *d, const struct view *a, const struct view *b
     } else {
         d->unit = "samples";
     }
+}
+
+static void say_mixed(struct diff *d)
+{
+    if (strcmp(d->event_a->name, d->event_b->name) != 0)
+        snprintf(d->mixed, sizeof(d->mixed),
+                 "a shows event=%.48s and b event=%.48s, which count different things: choose one "
+                 "that both have with event=",
+                 d->event_a->name, d->event_b->name);
+}
+
+const char *diff_warning(const struct diff *d, size_t i, enum diff_side *ret_side)
+{
+    const char *const both[] = { d->mixed, d->note };
+
+    *ret_side = DIFF_BOTH;
+    for (size_t k = 0; k < ARRAY_SIZE(both); k++) {
+        if (both[k][0] && i-- == 0)
+            return both[k];
+    }
+    *ret_side = i < d->view_a->warning_count ? DIFF_A : DIFF_B;
+    if (*ret_side == DIFF_A)
+        return d->view_a->warnings[i];
+    i -= d->view_a->warning_count;
+    return i < d->view_b->warning_count ? d->view_b->warnings[i] : NULL;
 }
 
 int diff_new(const struct view *a, const struct view *b, const struct diff_opts *o,
@@ -234,10 +260,12 @@ int diff_new(const struct view *a, const struct view *b, const struct diff_opts 
         return error_set(err, -ENOMEM, "not enough memory to compare these profiles");
     d->profile_a = profile_ref(a->profile);
     d->profile_b = profile_ref(b->profile);
-    memcpy(d->few[0], a->few, sizeof(a->few));
-    memcpy(d->few[1], b->few, sizeof(b->few));
+    d->view_a = a;
+    d->view_b = b;
+    d->note = o->note ? o->note : "";
     d->event_a = view_event(a);
     d->event_b = view_event(b);
+    say_mixed(d);
     set_worth(d, a, b);
     d->nodes = calloc(builder.nodes_cap, sizeof(*d->nodes));
     d->node_count = 1;

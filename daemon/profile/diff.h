@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two views merged into one tree of stacks. Each node has its weight in both, even if it occurs in
- * one only. Immutable once made; thread: any.
+ * one only. Immutable once made; thread: any. The views must outlive the diff, which borrows their
+ * warnings.
  */
 #pragma once
 
@@ -36,19 +37,23 @@ struct diff {
     size_t node_count;
     struct diff_function *functions; /* the most changed first, by self */
     size_t function_count;
-    uint64_t a, b; /* total weight */
-    double scale;  /* factor of a that makes both totals equal; 1: not normalized */
-    bool by_value; /* weights are values; else samples */
+    uint64_t a, b;               /* total weight */
+    double scale;                /* factor of a that makes both totals equal; 1: not normalized */
+    bool by_value_a, by_value_b; /* weights of the side are values; else samples */
     /* Value of one unit of weight on each side, in @unit: the unit of both events, or "samples";
      * "": the two sides have different units. */
     const char *unit;
     uint64_t worth_a, worth_b;
-    char few[2][VIEW_SENTENCE_BYTES]; /* view.few of both views, of a first */
+    const struct view *view_a, *view_b;
+    char mixed[VIEW_SENTENCE_BYTES]; /* warns that the sides show different events; "": they do
+                                      * not */
+    const char *note;                /* borrowed from diff_opts; "": none */
 };
 
 struct diff_opts {
     bool absolute; /* true: weights as counted; false: a is scaled to the total weight of b */
     bool reverse;  /* the tree begins at the leaves: a_self and b_self of nodes have no meaning */
+    const char *note; /* a further warning; borrowed, NULL: none */
 };
 
 /* Merges two views. 0, -EFBIG or -ENOMEM. */
@@ -60,6 +65,10 @@ static inline struct span diff_string(const struct diff *d, uint32_t id)
 {
     return intern_get(d->strings, id);
 }
+enum diff_side { DIFF_BOTH, DIFF_A, DIFF_B };
+/* Returns warning number @i, those about both sides first; NULL: there is none. *ret_side: what it
+ * is about. */
+const char *diff_warning(const struct diff *d, size_t i, enum diff_side *ret_side);
 /* Returns b minus the scaled a. */
 static inline double diff_delta(const struct diff *d, uint64_t a, uint64_t b)
 {

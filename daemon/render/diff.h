@@ -29,3 +29,6 @@ int diff_html(const struct diff *d, const struct render_opts *o, struct buf *out
 void diff_add_title(const struct diff *d, const struct render_opts *o, struct buf *out);
 /* Appends {"id":…,"target":…,"event":…,"weight":…,…} of one of the two sides. */
 void diff_add_side(const struct diff *d, bool is_b, struct buf *out);
+/* Appends the warnings as JSON texts with commas. @names: what each begins with, by the side (enum
+ * diff_side) that it is about. */
+void diff_add_warnings(const struct diff *d, const char *const names[], struct buf *out);

@@ -51,7 +51,20 @@ int diff_collapsed(const struct diff *d, const struct render_opts *o, struct buf
     return render_result(out, err);
 }
 
-/* Appends the time and weight of a side, and its warning about few samples. */
+/* Appends the warnings about @side, each after @indent. */
+static void add_text_warnings(const struct diff *d, enum diff_side side, const char *indent,
+                              struct buf *out)
+{
+    enum diff_side about;
+    const char *text;
+
+    for (size_t i = 0; (text = diff_warning(d, i, &about)); i++) {
+        if (about == side)
+            buf_printf(out, "%swarning: %s\n", indent, text);
+    }
+}
+
+/* Appends the time and weight of a side, and its warnings. */
 static void add_text_side(const struct diff *d, bool is_b, struct buf *out)
 {
     const struct profile *p = is_b ? d->profile_b : d->profile_a;
@@ -60,9 +73,9 @@ static void add_text_side(const struct diff *d, bool is_b, struct buf *out)
     buf_printf(out, "%s: %.1f s, %llu %s\n", is_b ? "B" : "A",
                p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / NSEC_PER_SEC : 0.0,
                (unsigned long long)weight,
-               d->by_value ? (is_b ? d->event_b : d->event_a)->unit : "samples");
-    if (d->few[is_b][0])
-        buf_printf(out, "   warning: %s\n", d->few[is_b]);
+               (is_b ? d->by_value_b : d->by_value_a) ? (is_b ? d->event_b : d->event_a)->unit
+                                                      : "samples");
+    add_text_warnings(d, is_b ? DIFF_B : DIFF_A, "   ", out);
 }
 
 int diff_text(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err)
@@ -72,6 +85,7 @@ int diff_text(const struct diff *d, const struct render_opts *o, struct buf *out
 
     diff_add_title(d, o, out);
     buf_add_char(out, '\n');
+    add_text_warnings(d, DIFF_BOTH, "", out);
     add_text_side(d, /* is_b= */ false, out);
     add_text_side(d, /* is_b= */ true, out);
     buf_printf(out, "\n%9s %9s %9s  %s\n", "A SELF %", "B SELF %", "CHANGE", "FUNCTION");
@@ -147,8 +161,23 @@ static void add_node(const struct diff *d, const struct diff_node *n, struct buf
                (unsigned long long)n->a_self, (unsigned long long)n->b_self);
 }
 
+void diff_add_warnings(const struct diff *d, const char *const names[], struct buf *out)
+{
+    _cleanup_buf_ struct buf line = BUF_UPTO(RENDER_MAX_BYTES);
+    enum diff_side side;
+    const char *text;
+
+    for (size_t i = 0; (text = diff_warning(d, i, &side)); i++) {
+        buf_clear(&line);
+        buf_printf(&line, "%s%s", names[side], text);
+        buf_add_str(out, i ? "," : "");
+        render_add_json_string(out, buf_span(&line));
+    }
+}
+
 int diff_json(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err)
 {
+    static const char *const WARNED[] = { [DIFF_BOTH] = "", [DIFF_A] = "a: ", [DIFF_B] = "b: " };
     size_t top = o && o->top ? o->top : DIFF_CHANGES_DEFAULT;
 
     buf_add_str(out, "{\"format\":\"flamed-diff\",\"version\":1,\n\"a\":");
@@ -160,6 +189,8 @@ int diff_json(const struct diff *d, const struct render_opts *o, struct buf *out
         buf_add_str(out, i ? ",\n" : "\n");
         add_change(d, &d->functions[i], out);
     }
+    buf_add_str(out, "],\n\"warnings\":[");
+    diff_add_warnings(d, WARNED, out);
     buf_add_str(out, "],\n\"nodes\":[");
     for (size_t i = 0; i < d->node_count && !out->error; i++) {
         buf_add_str(out, i ? ",\n" : "\n");

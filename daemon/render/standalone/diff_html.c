@@ -154,25 +154,12 @@ static void add_changes(const struct diff *d, const struct render_opts *o, struc
 
 static void add_warnings(const struct diff *d, struct buf *out)
 {
-    const struct profile *sides[] = { d->profile_a, d->profile_b };
-    _cleanup_buf_ struct buf line = BUF_UPTO(RENDER_MAX_BYTES);
-    bool first = true;
+    static const char *const WARNED[] = {
+        [DIFF_BOTH] = "", [DIFF_A] = "before: ", [DIFF_B] = "after: "
+    };
 
     buf_add_str(out, ",\n\"warnings\":[");
-    for (size_t s = 0; s < ARRAY_SIZE(sides); s++) {
-        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a diff has both */
-        for (size_t i = 0; i <= sides[s]->warning_count; i++) {
-            const char *text = i < sides[s]->warning_count ? sides[s]->warnings[i] : d->few[s];
-
-            if (!text[0])
-                continue;
-            buf_clear(&line);
-            buf_printf(&line, "%s: %s", s ? "after" : "before", text);
-            buf_add_str(out, first ? "" : ",");
-            render_add_json_string(out, buf_span(&line));
-            first = false;
-        }
-    }
+    diff_add_warnings(d, WARNED, out);
     buf_add_char(out, ']');
 }
 

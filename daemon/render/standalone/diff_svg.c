@@ -45,7 +45,7 @@ static double share(uint64_t part, uint64_t whole)
 static void add_unit(const struct diff *d, struct buf *out)
 {
     if (d->unit[0])
-        buf_printf(out, " %s", d->by_value ? report_unit_name(d->unit) : "samples");
+        buf_printf(out, " %s", d->by_value_b ? report_unit_name(d->unit) : "samples");
 }
 
 static void add_box(struct picture *p, const struct diff_node *n, double left)
@@ -118,19 +118,19 @@ static void add_note(const struct diff *d, struct buf *out)
     buf_add_str(out, " \u00b7 red: more in b, blue: less, width: both");
 }
 
-/* Adds the warnings of both sides. */
+/* Adds the target of a side and how many samples were lost. */
+static void add_side(const struct profile *p, char side, struct buf *out)
+{
+    buf_printf(out, "%c: %s, %llu lost\n", side, p->target, (unsigned long long)p->lost);
+}
+
 static void add_warnings(const struct diff *d, struct buf *out)
 {
-    const struct profile *sides[] = { d->profile_a, d->profile_b };
+    enum diff_side side;
+    const char *text;
 
-    for (size_t s = 0; s < ARRAY_SIZE(sides); s++) {
-        buf_printf(out, "%c: %s, %llu lost\n", s ? 'b' : 'a', sides[s]->target,
-                   (unsigned long long)sides[s]->lost);
-        for (size_t i = 0; i < sides[s]->warning_count; i++)
-            buf_printf(out, "%c: %s\n", s ? 'b' : 'a', sides[s]->warnings[i]);
-        if (d->few[s][0])
-            buf_printf(out, "%c: %s\n", s ? 'b' : 'a', d->few[s]);
-    }
+    for (size_t i = 0; (text = diff_warning(d, i, &side)); i++)
+        buf_printf(out, "%s%s\n", side == DIFF_A ? "a: " : side == DIFF_B ? "b: " : "", text);
 }
 
 int diff_svg(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err)
@@ -148,6 +148,8 @@ int diff_svg(const struct diff *d, const struct render_opts *o, struct buf *out,
     buf_init(&p.facts, 512);
     diff_add_title(d, o, &title);
     add_note(d, &note);
+    add_side(d->profile_a, 'a', &about);
+    add_side(d->profile_b, 'b', &about);
     add_warnings(d, &about);
     svg_begin(&svg, buf_span(&title), buf_span(&note), buf_span(&about));
     r = add_boxes(&p);

@@ -88,6 +88,30 @@ static int side_view(const struct params *p, struct profile *profile, struct vie
     return r < 0 ? r : view_new(profile, &o, ret, err);
 }
 
+/* Returns the warning that the target of the request has no effect on captures; NULL: it has. */
+static const char *unused_target(const struct params *p)
+{
+    bool a = is_capture_id(p->diff.a), b = is_capture_id(p->diff.b);
+
+    if (!(p->given & PARAMS_TARGET) || (!a && !b))
+        return NULL;
+    return a && b ? "a and b are captures, which are compared whole: the target has no effect"
+           : a    ? "a is a capture, which is compared whole: the target is for b alone"
+                  : "b is a capture, which is compared whole: the target is for a alone";
+}
+
+/* Adds the warnings about both sides, then those of each. */
+static void add_warnings(struct answer *answer, const struct diff *d)
+{
+    enum diff_side side;
+    const char *text;
+
+    for (size_t i = 0; (text = diff_warning(d, i, &side)) && side == DIFF_BOTH; i++)
+        answer_header(answer, "X-Flamed-Warning", "%s", text);
+    answer_warnings(answer, "a: ", d->view_a);
+    answer_warnings(answer, "b: ", d->view_b);
+}
+
 /* Diffs two profiles. Their views are made one after the other, because patterns match one name at
  * a time. */
 static int diff_profiles(struct request *req, struct profile *a, struct profile *b,
@@ -97,7 +121,8 @@ static int diff_profiles(struct request *req, struct profile *a, struct profile 
     _cleanup_(diff_freep) struct diff *d = NULL;
     const struct params *p = &req->params;
     struct diff_opts o = { .absolute = p->diff.absolute,
-                           .reverse = p->picture.reverse && p->diff.format == DIFF_SVG };
+                           .reverse = p->picture.reverse && p->diff.format == DIFF_SVG,
+                           .note = unused_target(p) };
     int r = side_view(p, a, &view_a, err) ?:
             side_view(p, b, &view_b, err) ?:
             diff_new(view_a, view_b, &o, &d, err) ?:
@@ -107,8 +132,10 @@ static int diff_profiles(struct request *req, struct profile *a, struct profile 
         return r;
     answer_header(&req->answer, "X-Flamed-Samples", "%llu, %llu",
                   (unsigned long long)view_a->samples, (unsigned long long)view_b->samples);
-    answer_warnings(&req->answer, "a: ", view_a);
-    answer_warnings(&req->answer, "b: ", view_b);
+    add_warnings(&req->answer, d);
+    /* a capture may show another event than that of the parameters */
+    span_copy(span_of(d->event_b->name), req->params.events.names,
+              sizeof(req->params.events.names));
     return 0;
 }
 

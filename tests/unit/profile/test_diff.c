@@ -366,6 +366,65 @@ START_TEST(sides_say_what_they_are_worth)
 }
 END_TEST
 
+typedef int diff_writer(const struct diff *d, const struct render_opts *o, struct buf *out,
+                        struct error *err);
+
+static char *written(diff_writer *write, const struct diff *d)
+{
+    static char text[1 << 20]; /* of the test */
+    _cleanup_buf_ struct buf out = BUF_UPTO(RENDER_MAX_BYTES);
+
+    ck_assert_int_eq(write(d, &(struct render_opts){ .version = "1" }, &out, NULL), 0);
+    span_copy(buf_span(&out), text, sizeof(text));
+    return text;
+}
+
+static void check_has(const char *text, const char *wanted)
+{
+    ck_assert_msg(strstr(text, wanted) != NULL, "no '%s' in %s", wanted, text);
+}
+
+#define MIXED                                                                                      \
+    "a shows event=cpu and b event=alloc, which count different things: choose one that both "     \
+    "have with event="
+
+/* Each format with room for warnings has those of both views, and that the events differ. */
+START_TEST(every_format_warns)
+{
+    _cleanup_(diff_freep) struct diff *d = NULL;
+    char *text;
+
+    two_sides();
+    set_event(&b, "alloc", "bytes");
+    a.view.warnings[a.view.warning_count++] = "idle threads are left out";
+    b.view.opts.total = true;
+    b.view.warnings[b.view.warning_count++] = "20 samples are few";
+    d = diff_of((struct diff_opts){ .note = "whole" });
+
+    check_has(written(diff_json, d), "\"warnings\":[\"" MIXED "\",\"whole\",\"a: idle threads are "
+                                     "left out\",\"b: 20 samples are few\"]");
+    check_has(written(diff_html, d), "\"warnings\":[\"" MIXED
+                                     "\",\"whole\",\"before: idle threads are left out\",\"after: "
+                                     "20 samples are few\"]");
+    text = written(diff_text, d);
+    check_has(text, "\nwarning: " MIXED "\nwarning: whole\nA: 1.5 s, 50 samples\n   warning: idle");
+    check_has(text, "\nB: 1.5 s, 1000 bytes\n   warning: 20 samples are few\n");
+    text = written(diff_svg, d);
+    check_has(text, "\n" MIXED "\nwhole\na: idle threads are left out\nb: 20 samples are few\n");
+}
+END_TEST
+
+START_TEST(sides_of_one_event_need_no_warning)
+{
+    _cleanup_(diff_freep) struct diff *d = NULL;
+
+    two_sides();
+    d = diff_of((struct diff_opts){ 0 });
+    check_has(written(diff_json, d), "\"warnings\":[]");
+    ck_assert_ptr_null(strstr(written(diff_text, d), "warning"));
+}
+END_TEST
+
 START_TEST(what_is_there_at_the_end_is_no_rate)
 {
     two_sides();
@@ -462,6 +521,8 @@ int main(void)
     tcase_add_test(tc, collapsed_has_two_columns);
     tcase_add_test(tc, svg_shows_what_vanished);
     tcase_add_test(tc, sides_say_what_they_are_worth);
+    tcase_add_test(tc, every_format_warns);
+    tcase_add_test(tc, sides_of_one_event_need_no_warning);
     tcase_add_test(tc, what_is_there_at_the_end_is_no_rate);
     tcase_add_test(tc, the_page_carries_both_weights);
     tcase_add_test(tc, minwidth_cuts_the_page);

@@ -323,6 +323,50 @@ START_TEST(a_diff_is_text_for_a_terminal)
 }
 END_TEST
 
+static const struct {
+    const char *query, *warning;
+} DIFFS[] = {
+    { "a=" FAKE_ID "&b=" FAKE_ID, NULL },
+    { "a=" FAKE_ID "&b=" FAKE_ID "&pid=1000", "a and b are captures, which are compared whole" },
+    { "a=" FAKE_ID "&b=" FAKE_ID "&service=shop", "a and b are captures" },
+    { "a=" FAKE_ID "&b=-10m..now", NULL },
+    { "a=" FAKE_ID "&b=-10m..now&pid=1000", "the target is for b alone" },
+    { "a=-10m..now&b=" FAKE_ID "&pid=1000", "the target is for a alone" },
+    { "a=-20m..-10m&b=-10m..now&pid=1000", NULL },
+};
+
+START_TEST(a_diff_warns_of_a_target_without_effect)
+{
+    _cleanup_reply_ struct reply r;
+    char path[256];
+
+    snprintf(path, sizeof(path), "/api/v1/diff?format=json&%s", DIFFS[_i].query);
+    ask("GET", path, NULL, &r);
+    ck_assert_uint_eq(r.status, 200);
+    if (DIFFS[_i].warning)
+        ck_assert_msg(strstr(header(&r, "X-Flamed-Warning"), DIFFS[_i].warning) &&
+                          strstr(r.body.p, DIFFS[_i].warning),
+                      "%s: %s", path, header(&r, "X-Flamed-Warning"));
+    else
+        ck_assert_ptr_null(strstr(r.body.p, "compared whole"));
+}
+END_TEST
+
+/* A capture may have other events than a range of time. */
+START_TEST(a_diff_of_two_events_says_so)
+{
+    _cleanup_reply_ struct reply r;
+
+    ask("GET", "/api/v1/diff?format=text&a=" FAKE_ID "&b=-10m..now&pid=1004&event=lock,cpu", NULL,
+        &r);
+    ck_assert_uint_eq(r.status, 200);
+    ck_assert_ptr_nonnull(
+        strstr(header(&r, "X-Flamed-Warning"), "a shows event=cpu and b event=lock"));
+    ck_assert_ptr_nonnull(strstr(r.body.p, "\nwarning: a shows event=cpu and b event=lock"));
+    ck_assert_ptr_nonnull(strstr(header(&r, "Content-Disposition"), "-lock-"));
+}
+END_TEST
+
 START_TEST(a_time_without_samples_has_the_name_that_was_given)
 {
     _cleanup_reply_ struct reply at, kept, from;
@@ -351,6 +395,8 @@ int main(void)
     tcase_add_test(served, top_of_the_past_shows_the_first_event);
     tcase_add_test(served, pprof_of_an_impossible_event_is_empty);
     tcase_add_test(served, a_diff_is_text_for_a_terminal);
+    tcase_add_loop_test(served, a_diff_warns_of_a_target_without_effect, 0, ARRAY_SIZE(DIFFS));
+    tcase_add_test(served, a_diff_of_two_events_says_so);
     suite_add_tcase(s, served);
     return run_suite(s);
 }
