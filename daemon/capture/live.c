@@ -6,6 +6,8 @@
 _Static_assert(HOTSPOT_LIVE_MAX >= STREAM_LIVE_MAX, "all that an agent follows");
 
 #define KEPT_MAX ((size_t)2 * STREAM_LIVE_MAX)
+#define STEP ((size_t)512) /* samples of a charge */
+_Static_assert(KEPT_MAX % STEP == 0, "the last step is whole");
 #define WORTH_MAX 0x1p50 /* bytes, per sample: the sum of all does not overflow */
 
 /* An object that the agent follows, at the look. */
@@ -15,8 +17,9 @@ struct followed {
 };
 
 struct live {
-    struct live_sample *kept; /* owned: [KEPT_MAX] */
-    size_t count;
+    struct record *record;    /* borrowed: its budget is charged */
+    struct live_sample *kept; /* owned: [KEPT_MAX], not touched from `charged` on */
+    size_t count, charged;
     bool looked;
     struct followed *followed; /* owned: [followed_count], by id; NULL: none */
     size_t followed_count;
@@ -26,7 +29,7 @@ struct live {
     bool under_way, young_blind;
 };
 
-int live_new(struct live **ret)
+int live_new(struct record *r, struct live **ret)
 {
     struct live *l = calloc(1, sizeof(*l));
 
@@ -37,6 +40,7 @@ int live_new(struct live **ret)
         free(l);
         return -ENOMEM;
     }
+    l->record = r;
     *ret = l;
     return 0;
 }
@@ -115,16 +119,27 @@ void live_let_go(struct live *l, const struct stream_live *table)
     l->count = kept;
 }
 
+static bool has_room(struct live *l)
+{
+    if (l->count == l->charged && l->charged < KEPT_MAX &&
+        record_beside(l->record, STEP * sizeof(*l->kept)))
+        l->charged += STEP;
+    return l->count < l->charged;
+}
+
 bool live_keep(struct live *l, struct attachment *a, const struct live_sample *s)
 {
-    if (l->count == KEPT_MAX && a && !l->looked) {
+    bool fits = has_room(l);
+
+    if (!fits && a && !l->looked) {
         _cleanup_free_ struct stream_live *table = new_table();
         struct stream_status status;
 
         if (table && attachment_live(a, table, &status))
             live_let_go(l, table);
+        fits = has_room(l);
     }
-    if (l->count == KEPT_MAX)
+    if (!fits)
         return false;
     l->kept[l->count++] = *s;
     return true;

@@ -12,8 +12,8 @@
 
 struct live;
 
-/* Creates an empty *ret. Returns 0 or -ENOMEM. */
-int live_new(struct live **ret);
+/* Creates an empty *ret. Its samples count with @r, which outlives it. Returns 0 or -ENOMEM. */
+int live_new(struct record *r, struct live **ret);
 /* Frees @l. Accepts NULL. Returns NULL. */
 struct live *live_free(struct live *l);
 

@@ -3,6 +3,8 @@
 
 #define HEADS 16384u /* a power of two */
 #define NONE UINT32_MAX
+#define STEP 512u /* samples of a charge */
+_Static_assert(NATIVE_LIVE_MAX % STEP == 0, "the last step is whole");
 
 /* The sample of a block, in the list of its head or in the free list. */
 struct kept {
@@ -18,24 +20,27 @@ struct early_end {
 };
 
 struct native_live {
-    uint32_t heads[HEADS], free;
-    struct kept all[NATIVE_LIVE_MAX];
+    struct record *record;       /* borrowed: its budget is charged */
+    uint32_t heads[HEADS], free; /* free: the list of entries that were given back */
+    uint32_t used;               /* the entries from here on were never in use */
     struct early_end early[NATIVE_LIVE_EARLY];
     size_t early_count;
     size_t count;           /* samples that are kept */
     uint64_t lost_until_ns; /* samples from before this time are of blocks that are not followed */
     struct native_live_found found;
+    struct kept all[NATIVE_LIVE_MAX];
 };
 
-int native_live_new(struct native_live **ret)
+int native_live_new(struct record *r, struct native_live **ret)
 {
     struct native_live *l = calloc(1, sizeof(*l));
 
     if (!l)
         return -ENOMEM;
     memset(l->heads, 0xff, sizeof(l->heads));
-    for (uint32_t i = 0; i < NATIVE_LIVE_MAX; i++)
-        l->all[i].next = i + 1 < NATIVE_LIVE_MAX ? i + 1 : NONE;
+    l->free = NONE;
+    l->record = r;
+    record_beside(r, offsetof(struct native_live, all));
     *ret = l;
     return 0;
 }
@@ -67,10 +72,25 @@ static bool take_early(struct native_live *l, uint32_t block, uint64_t value)
     return false;
 }
 
+/* Takes a free entry. NONE: there is no room. */
+static uint32_t take_entry(struct native_live *l)
+{
+    uint32_t i = l->free;
+
+    if (i != NONE) {
+        l->free = l->all[i].next;
+        return i;
+    }
+    if (l->used == NATIVE_LIVE_MAX ||
+        (l->used % STEP == 0 && !record_beside(l->record, STEP * sizeof(*l->all))))
+        return NONE;
+    return l->used++;
+}
+
 bool native_live_keep(struct native_live *l, uint32_t block, const struct proc_id *id,
                       const struct profile_sample *s)
 {
-    uint32_t *head = &l->heads[block & (HEADS - 1)], i = l->free;
+    uint32_t *head = &l->heads[block & (HEADS - 1)], i;
 
     l->found.bytes += s->value;
     if (take_early(l, block, s->value))
@@ -79,9 +99,9 @@ bool native_live_keep(struct native_live *l, uint32_t block, const struct proc_i
         count_end(l, s->value, NATIVE_LIVE_LOST);
         return true;
     }
+    i = take_entry(l);
     if (i == NONE)
         return false;
-    l->free = l->all[i].next;
     l->all[i] = (struct kept){ .block = block, .next = *head, .id = *id, .sample = *s };
     *head = i;
     l->count++;

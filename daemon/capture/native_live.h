@@ -24,8 +24,8 @@ enum native_live_end {
     NATIVE_LIVE_ENDS,
 };
 
-/* Creates an empty *ret. Returns 0 or -ENOMEM. */
-int native_live_new(struct native_live **ret);
+/* Creates an empty *ret. Its memory counts with @r, which outlives it. Returns 0 or -ENOMEM. */
+int native_live_new(struct record *r, struct native_live **ret);
 /* Frees @l. Accepts NULL. Returns NULL. */
 struct native_live *native_live_free(struct native_live *l);
 /* Keeps @s, of block number @block of process @id, with a stack of record_hold(). Returns false if

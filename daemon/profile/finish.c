@@ -296,12 +296,12 @@ static int finish_warnings(struct profile *p, struct record *r)
     int k;
 
     r->finishing = true;
-    if (r->thinned && r->starved)
+    if (r->thinned && r->charged.starved)
         record_warn(r,
                     "the memory for captures (captures_max_bytes%s) was used up: then 1 in %u "
                     "samples was kept, with the weight of the dropped ones; lower hz or seconds, "
                     "or take fewer captures at once",
-                    record_taken_text(r->taken_bytes, taken), r->keep_every);
+                    record_taken_text(r->charged.taken_bytes, taken), r->keep_every);
     else if (r->thinned)
         record_warn(r,
                     "the limit of %zu samples was reached: then 1 in %u samples was kept, with the "

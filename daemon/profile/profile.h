@@ -291,6 +291,9 @@ const char *record_taken_text(size_t taken_bytes, char buf[RECORD_TAKEN_BYTES]);
  * both. Without samples to thin, samples with new stacks are dropped. */
 void record_set_budget(struct record *r, struct record_budget *b);
 size_t record_sample_bytes(const struct record *r); /* bytes that can be thinned */
+/* Charges @bytes of samples that are kept beside @r until its end. record_free() returns them. The
+ * first charge always succeeds. Returns false if the budget has no room for another one. */
+bool record_beside(struct record *r, size_t bytes);
 /* Halves the samples, as at the limit of record_new(), and frees their memory. */
 void record_shrink(struct record *r);
 #define RECORD_SHRINK_MIN_BYTES ((size_t)96 << 10) /* records with less are not thinned */

@@ -38,7 +38,7 @@ struct record *record_free(struct record *r)
     if (!r)
         return NULL;
     if (r->budget)
-        r->budget->used_bytes -= r->charged_bytes;
+        r->budget->used_bytes -= r->charged.bytes;
     id_table_deinit(&r->nodes);
     id_table_deinit(&r->processes);
     id_table_deinit(&r->threads);
@@ -66,9 +66,9 @@ static void record_charge(struct record *r)
     if (!r->budget)
         return;
     bytes = record_bytes(r);
-    r->budget->used_bytes += bytes - r->charged_bytes; /* the difference may wrap; so does the
+    r->budget->used_bytes += bytes - r->charged.bytes; /* the difference may wrap; so does the
                                                         * sum */
-    r->charged_bytes = bytes;
+    r->charged.bytes = bytes;
 }
 
 void record_set_budget(struct record *r, struct record_budget *b)
@@ -89,9 +89,9 @@ const char *record_taken_text(size_t taken_bytes, char buf[RECORD_TAKEN_BYTES])
 /* Notes that @r is thinned because the budget is used up. */
 static void record_starve(struct record *r)
 {
-    r->starved = true;
+    r->charged.starved = true;
     if (r->budget)
-        r->taken_bytes = MAX(r->taken_bytes, r->budget->taken_bytes);
+        r->charged.taken_bytes = MAX(r->charged.taken_bytes, r->budget->taken_bytes);
 }
 
 /* Returns whether @r may grow by @bytes, after making room in the budget. */
@@ -103,6 +103,17 @@ static bool record_affords(struct record *r, size_t bytes)
         return true;
     b->make_room(b->cookie, r, bytes);
     return record_budget_has(b, bytes);
+}
+
+bool record_beside(struct record *r, size_t bytes)
+{
+    if (r->charged.beside_bytes && !record_affords(r, bytes)) {
+        r->budget->exhausted(r->budget->cookie);
+        return false;
+    }
+    r->charged.beside_bytes += bytes;
+    record_charge(r);
+    return true;
 }
 
 /* Returns the bytes by which the table of stacks may grow for @n nodes; 0: it need not grow. */
@@ -502,5 +513,6 @@ size_t record_bytes(const struct record *r)
 {
     return sizeof(*r) + id_table_bytes(&r->nodes) + id_table_bytes(&r->processes) +
            id_table_bytes(&r->threads) + r->sample_cap * sizeof(*r->samples) +
-           r->moment_cap * sizeof(*r->moments) + contexts_bytes(r->contexts);
+           r->moment_cap * sizeof(*r->moments) + contexts_bytes(r->contexts) +
+           r->charged.beside_bytes;
 }

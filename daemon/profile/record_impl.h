@@ -41,12 +41,14 @@ struct record {
     uint64_t thinned;             /* number of samples folded into others */
     uint64_t counted;             /* sum of the counts of samples */
     struct record_budget *budget; /* NULL: none */
-    size_t charged_bytes;         /* bytes charged to the budget */
-    bool starved;                 /* thinned for lack of budget */
-    size_t taken_bytes;           /* largest taken_bytes of the budget when the record was
-                                   * thinned */
-    uint64_t dropped;             /* samples without memory, or beyond the limits of nodes and
-                                   * threads */
+    struct record_charged {
+        size_t bytes;        /* in all */
+        size_t beside_bytes; /* of record_beside() */
+        bool starved;        /* the record was thinned for lack of budget */
+        size_t taken_bytes;  /* largest taken_bytes of the budget when it was thinned */
+    } charged;               /* to the budget */
+    uint64_t dropped;        /* samples without memory, or beyond the limits of nodes and
+                              * threads */
     struct profile_moment *moments;
     size_t moment_count, moment_cap;
     uint64_t moments_dropped;

@@ -19,7 +19,7 @@ static int blocks_begin(struct capture_event *e, struct error *err)
     struct blocks *b = e->state;
 
     (void)err;
-    return native_live_new(&b->live);
+    return native_live_new(e->capture->record, &b->live);
 }
 
 /* Returns whether no probe will report that the block of @in is freed, as the probes are gone: an

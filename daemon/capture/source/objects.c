@@ -20,7 +20,7 @@ static int objects_begin(struct capture_event *e, struct error *err)
     int r = agent_sampling_begin(e, "event=live", "event", err);
 
     for (size_t i = 0; i < o->agent.count && r == 0; i++) {
-        r = live_new(&o->live[i]);
+        r = live_new(e->capture->record, &o->live[i]);
         if (r == 0)
             attachment_take_live(o->agent.jvms[i].attachment);
     }

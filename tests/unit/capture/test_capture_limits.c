@@ -240,6 +240,31 @@ static bool warns(const struct profile *p, const char *text)
     return false;
 }
 
+/* Samples that a source keeps beside the record cannot be thinned: they are refused. */
+START_TEST(kept_samples_count_for_their_caller)
+{
+    const size_t step = (size_t)1 << 20;
+    size_t kept = 0;
+    struct error err;
+
+    for (size_t i = 0; i < 8; i++)
+        add_capture(&ALICE, 60);
+    ck_assert_int_eq(admit(&ALICE, 60, false, &err), 0);
+    for (size_t i = 0; i < 8; i++)
+        kept += record_beside(captures[i].record, step);
+    ck_assert_uint_eq(kept, 8);
+    ck_assert_int_eq(admit(&ALICE, 60, false, &err), BACKEND_TOO_MANY);
+    ck_assert_msg(strstr(err.msg, "hold 8 MiB of memory"), "%s", err.msg);
+    ck_assert_int_eq(admit(&BOB, 60, false, &err), 0);
+    ck_assert_uint_eq(all.counts.cut_short, 0);
+    while (kept < 1000 && record_beside(captures[0].record, step))
+        kept++;
+    ck_assert_uint_eq(kept, 15);
+    ck_assert_uint_le(all.budget.used_bytes, BUDGET_BYTES);
+    ck_assert_uint_eq(all.counts.cut_short, 1);
+}
+END_TEST
+
 /* Thirty captures with many samples, and a small one that begins when memory is used up. */
 START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
 {
@@ -450,6 +475,7 @@ int main(void)
     tcase_add_test(tc, the_sixth_set_is_the_last_but_roots);
     tcase_add_test(tc, a_fifth_set_leaves_one_to_others);
     tcase_add_test(tc, one_caller_leaves_events_and_rates_to_others);
+    tcase_add_test(tc, kept_samples_count_for_their_caller);
     tcase_add_test(tc, many_samples_are_thinned_and_small_captures_left_whole);
     tcase_add_test(tc, the_caller_that_holds_the_most_is_thinned);
     tcase_add_test(tc, a_caller_has_half_of_the_memory);

@@ -11,6 +11,7 @@
 
 static struct stream_live before[STREAM_LIVE_MAX], after[STREAM_LIVE_MAX];
 static bool alive[STREAM_LIVE_MAX];
+static struct record *record;
 
 static struct live_tables tables(uint32_t collections)
 {
@@ -69,6 +70,17 @@ static void setup(void)
     memset(alive, 0, sizeof(alive));
 }
 
+static void begin(void)
+{
+    setup();
+    ck_assert_int_eq(record_new(/* frames= */ NULL, 1, &record), 0);
+}
+
+static void end(void)
+{
+    record = record_free(record);
+}
+
 static void live_freep(struct live **l)
 {
     live_free(*l);
@@ -86,7 +98,7 @@ START_TEST(the_first_collection_counts)
     struct live_tables t = tables(CASES[_i].looked);
     struct live_found f;
 
-    ck_assert_int_eq(live_new(&l), 0);
+    ck_assert_int_eq(live_new(record, &l), 0);
     keep(l, 1, CASES[_i].sampled);
     follow(1, 1, true);
     live_compare(l, &t);
@@ -102,7 +114,7 @@ START_TEST(those_alive_are_handed_out)
     struct live_tables t = tables(7);
     struct live_found f;
 
-    ck_assert_int_eq(live_new(&l), 0);
+    ck_assert_int_eq(live_new(record, &l), 0);
     for (uint32_t id = 1; id <= 6; id++)
         keep(l, id, 5);
     follow(40, 1, true);
@@ -155,7 +167,7 @@ START_TEST(young_ones_are_left_out)
     _cleanup_live_ struct live *l = NULL;
     struct live_tables t = tables(AGES[_i].collections);
 
-    ck_assert_int_eq(live_new(&l), 0);
+    ck_assert_int_eq(live_new(record, &l), 0);
     t.newest_dead = AGES[_i].dead;
     t.under_way = AGES[_i].under_way;
     t.young_blind = AGES[_i].young_blind;
@@ -176,7 +188,7 @@ START_TEST(the_newest_dead)
     struct live_tables t = tables(0);
     struct live_found f;
 
-    ck_assert_int_eq(live_new(&l), 0);
+    ck_assert_int_eq(live_new(record, &l), 0);
     keep(l, UINT32_MAX, 0);
     keep(l, 1, 0);
     keep(l, 2, 0);
@@ -201,7 +213,7 @@ START_TEST(worth_by_chance)
     struct live_tables t = tables(0);
     struct live_found f;
 
-    ck_assert_int_eq(live_new(&l), 0);
+    ck_assert_int_eq(live_new(record, &l), 0);
     for (uint32_t id = 1; id <= 4; id++) {
         keep(l, id, 0);
         keep(l, id, 0); /* the same number again */
@@ -230,7 +242,7 @@ START_TEST(there_is_an_end_of_room)
     const struct live_sample s = { .object = 1 };
     size_t n = 0;
 
-    ck_assert_int_eq(live_new(&l), 0);
+    ck_assert_int_eq(live_new(record, &l), 0);
     while (live_keep(l, NULL, &s))
         n++;
     ck_assert_uint_eq(n, 2 * STREAM_LIVE_MAX);
@@ -246,7 +258,7 @@ START_TEST(what_is_followed_no_more_goes)
 {
     _cleanup_live_ struct live *l = NULL;
 
-    ck_assert_int_eq(live_new(&l), 0);
+    ck_assert_int_eq(live_new(record, &l), 0);
     for (uint32_t i = 0; i < 2 * STREAM_LIVE_MAX; i++)
         keep(l, 1 + i % (STREAM_LIVE_MAX + 100), 0);
     for (uint32_t i = 0; i < STREAM_LIVE_MAX; i++)
@@ -262,17 +274,55 @@ START_TEST(what_is_followed_no_more_goes)
 }
 END_TEST
 
+static void exhausted(void *cookie)
+{
+    ++*(unsigned *)cookie;
+}
+
+static void make_room(void *cookie, const struct record *r, size_t bytes)
+{
+    (void)cookie;
+    (void)r;
+    (void)bytes;
+}
+
+START_TEST(samples_count_in_the_memory_of_captures)
+{
+    const struct live_sample s = { .object = 1 };
+    unsigned times = 0;
+    struct record_budget budget = { .make_room = make_room,
+                                    .exhausted = exhausted,
+                                    .cookie = &times };
+    struct live *l;
+    size_t n = 0;
+
+    record_set_budget(record, &budget);
+    budget.max_bytes = budget.used_bytes + 2000 * sizeof(s);
+    ck_assert_int_eq(live_new(record, &l), 0);
+    while (live_keep(l, NULL, &s))
+        n++;
+    ck_assert_uint_gt(n, 1000);
+    ck_assert_uint_le(n, 2000);
+    ck_assert_uint_le(budget.used_bytes, budget.max_bytes);
+    ck_assert_uint_eq(times, 1);
+    live_free(l);
+    record = record_free(record);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("live");
 
-    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, those_alive_are_handed_out);
     tcase_add_loop_test(tc, the_first_collection_counts, 0, 3);
     tcase_add_loop_test(tc, young_ones_are_left_out, 0, ARRAY_SIZE(AGES));
     tcase_add_test(tc, the_newest_dead);
     tcase_add_test(tc, worth_by_chance);
     tcase_add_test(tc, there_is_an_end_of_room);
+    tcase_add_test(tc, samples_count_in_the_memory_of_captures);
     tcase_add_test(tc, what_is_followed_no_more_goes);
     return suite_run_case("live", tc);
 }

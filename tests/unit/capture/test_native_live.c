@@ -5,17 +5,20 @@
 #include "capture/native_live.h"
 
 static struct native_live *l;
+static struct record *record;
 static uint64_t sum, last_ns;
 
 static void setup(void)
 {
-    ck_assert_int_eq(native_live_new(&l), 0);
+    ck_assert_int_eq(record_new(/* frames= */ NULL, 1, &record), 0);
+    ck_assert_int_eq(native_live_new(record, &l), 0);
     sum = 0;
 }
 
 static void teardown(void)
 {
     l = native_live_free(l);
+    record = record_free(record);
 }
 
 static const struct proc_id ODD = { .host_pid = 100, .start_ticks = 1 },
@@ -167,6 +170,43 @@ START_TEST(no_more_than_fits)
 }
 END_TEST
 
+static void exhausted(void *cookie)
+{
+    ++*(unsigned *)cookie;
+}
+
+static void make_room(void *cookie, const struct record *r, size_t bytes)
+{
+    (void)cookie;
+    (void)r;
+    (void)bytes;
+}
+
+START_TEST(samples_count_in_the_memory_of_captures)
+{
+    unsigned times = 0;
+    struct record_budget budget = { .make_room = make_room,
+                                    .exhausted = exhausted,
+                                    .cookie = &times };
+    const size_t room = 2000 * sizeof(struct profile_sample);
+    uint32_t n = 0;
+
+    record_set_budget(record, &budget);
+    budget.max_bytes = budget.used_bytes + room;
+    while (keep(n, 1))
+        n++;
+    ck_assert_uint_ge(n, 512);
+    ck_assert_uint_le(n, 2000);
+    ck_assert_uint_gt(budget.used_bytes, budget.max_bytes - room);
+    ck_assert_uint_le(budget.used_bytes, budget.max_bytes);
+    ck_assert_uint_eq(times, 1);
+    give_back(1, /* early= */ false);
+    ck_assert(keep(n, 1));
+    record = record_free(record);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("native_live");
@@ -178,5 +218,6 @@ int main(void)
     tcase_add_test(tc, what_an_exec_replaced);
     tcase_add_test(tc, what_another_set_followed);
     tcase_add_test(tc, no_more_than_fits);
+    tcase_add_test(tc, samples_count_in_the_memory_of_captures);
     return suite_run_case("native_live", tc);
 }
