@@ -269,6 +269,33 @@ describe("lives", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a range is that of the places which a hand pressed and left, however long it takes", async ({ open }) => {
+        const page = await open(`#/jvm/${ORDERS}?span=60`), plot = page.locator(".timeline-plot");
+        const clockOf = (ms) => page.evaluate((time) => new Date(time).toTimeString().slice(0, 8), ms), pointed = async () => (await textOf(page, ".timeline-note")).slice(0, 8);
+
+        await graphShown(page);
+        const { x, y, width } = await plot.boundingBox();
+
+        await page.mouse.move(x + width * 0.5, y + 30);
+        await page.mouse.down();
+        const from = await pointed();
+
+        for (let i = 0; i < 2; i++)
+            await (await page.waitForResponse(/api\/v1\/timeline/)).finished();
+        await page.mouse.move(x + width * 0.7, y + 30);
+        const to = await pointed();
+
+        await page.mouse.up();
+        await page.waitForURL(/from=.*to=/);
+        const params = new URLSearchParams((await addressOf(page)).split("?")[1]), range = await Promise.all(["from", "to"].map((name) => clockOf(Date.parse(params.get(name)))));
+
+        assert.deepEqual(range, [from, to]);
+        const before = await plot.evaluate((node) => node.querySelector("canvas").toDataURL());
+
+        await page.waitForFunction((old) => document.querySelector(".timeline-plot canvas").toDataURL() !== old, before); // it goes on
+        await close(page);
+    });
+
     for (const isListed of [false, true])
         nodeTest(`a JVM that flamed does not know for a moment is live again${isListed ? ", also where the history has its end" : ""}`, async ({ server, open }) => {
             const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ }), live = page.getByRole("button", { name: "Live", exact: true });

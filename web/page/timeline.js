@@ -48,12 +48,16 @@ export class Timeline {
         this.plot.addEventListener("pointerdown", (e) => this.pressed(e));
         this.plot.addEventListener("pointermove", (e) => this.moved(e));
         this.plot.addEventListener("pointerup", (e) => this.released(e));
-        this.plot.addEventListener("pointercancel", () => { this.drag = null; this.draw(); });
+        this.plot.addEventListener("pointercancel", () => this.endDrag());
         this.plot.addEventListener("pointerleave", () => this.pointTo(NaN));
         this.plot.addEventListener("keydown", (e) => this.keyed(e));
     }
 
     show(data) {
+        if (this.drag) { // else the bars would run away under the hand, and the range be of other times
+            this.next = data;
+            return;
+        }
         this.data = data;
         this.draw();
         this.showNote();
@@ -402,8 +406,18 @@ export class Timeline {
             return;
         const range = this.drag.moved ? this.dragRange() : null;
 
-        this.drag = null;
+        this.endDrag();
         this.choose(range);
+    }
+
+    endDrag() {
+        const { next } = this;
+
+        this.drag = this.next = null;
+        if (next)
+            this.show(next);
+        else
+            this.draw();
     }
 
     dragRange() {
