@@ -261,6 +261,50 @@ describe("captures", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a capture that runs has a progress and Stop, and nothing that would take them away", async ({ server, open }) => {
+        const running = server.addCapture({ running: true, seconds: 1000 }), page = await open(`#/capture/${running.id}`);
+        const tools = ["Threads", "Download"].map((name) => page.getByRole("button", { name, exact: true })), compare = page.locator(".bar.sub .tool", { hasText: "Compare" });
+
+        await page.locator(".progress-text", { hasText: "samples" }).waitFor();
+        for (const tool of [...tools, compare])
+            assert.ok(!await tool.isVisible());
+        await page.keyboard.press("t"); // a key of the graph
+        await page.getByRole("button", { name: "Stop" }).click();
+        await graphShown(page);
+        for (const tool of [...tools, compare])
+            await tool.waitFor();
+        await close(page);
+    });
+
+    nodeTest("an event that is refused leaves no graph of another one, and can be tried again", async ({ server, open }) => {
+        const { id } = server.addCapture({ ago: 60000, event: "cpu,wall,lock" }), page = await open(`#/capture/${id}`, { allow: /503/ });
+        const refused = page.locator(".content .blank", { hasText: "flamed is busy" }), event = page.getByLabel("Event");
+
+        await graphShown(page);
+        await page.route(/profile\?.*event=(wall|lock)/, (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify({ status: 503, detail: "flamed is busy" }) }));
+        await event.selectOption("wall");
+        await refused.waitFor();
+        assert.equal(await page.locator(".panel").count(), 0);
+        await page.waitForURL(/event=wall/); // a link to what is chosen
+        for (const key of ["e", "r", "t"])
+            await page.keyboard.press(key);
+        await page.getByRole("button", { name: "Threads", exact: true }).click();
+        await page.getByRole("button", { name: "Threads", exact: true }).click();
+        await refused.waitFor();
+        await page.unrouteAll();
+        await page.reload();
+        await graphShown(page);
+        assert.equal(await event.inputValue(), "wall");
+        assert.ok(!/[?&][rt]=/.test(await addressOf(page)), await addressOf(page)); // the keys changed nothing
+        await page.route(/profile\?.*event=lock/, (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify({ status: 503, detail: "flamed is busy" }) }));
+        await event.selectOption("lock");
+        await refused.waitFor();
+        await page.unrouteAll();
+        await page.getByRole("button", { name: "Try again" }).click();
+        await graphShown(page);
+        await close(page);
+    });
+
     nodeTest("a click anywhere in its row opens a capture, but for the buttons", async ({ server, open }) => {
         const { id } = server.addCapture({ ago: 50000 }), page = await open("#/captures"), row = page.locator(".captures tbody tr", { has: page.locator(`a[href*="${id}"]`) });
 

@@ -37,12 +37,13 @@ export class CaptureView {
         this.singleButton = button("Requests", () => this.toggleRequests(), { "aria-pressed": "false", hidden: true,
             title: "Single requests in time, running and waiting: give a trace's id for one" });
         this.threads = new ThreadChart(() => ({ path: `api/v1/captures/${this.id}/profile`, params: this.options }), {}, { events: false });
-        this.threadsButton = button("Threads", () => this.toggleThreads(), { "aria-pressed": "false", title: "Pools and threads over time" });
-        this.downloadButton = button("Download", () => openDownloads(this, this.downloadButton, `api/v1/captures/${this.id}/profile`, this.options), { "aria-haspopup": "menu" });
+        this.threadsButton = button("Threads", () => this.toggleThreads(), { "aria-pressed": "false", hidden: true, title: "Pools and threads over time" });
+        this.downloadButton = button("Download", () => openDownloads(this, this.downloadButton, `api/v1/captures/${this.id}/profile`, this.options), { "aria-haspopup": "menu", hidden: true });
+        this.compareLink = element("a", { class: "tool", hidden: true, href: formatRoute("compare", "", { b: id }) }, "Compare");
+        this.failure = null; // what stands in place of the graph
         this.content = element("div", { class: "content" }, emptyState("Loading the capture …"));
         this.root = element("div", { class: "view" }, element("div", { class: "bar sub" }, this.facts,
-            element("div", { class: "tools" }, this.requests.root, this.singleButton, this.eventSelect, this.locksButton, this.threadsButton, this.downloadButton,
-                element("a", { class: "tool", href: formatRoute("compare", "", { b: id }) }, "Compare"))), this.content);
+            element("div", { class: "tools" }, this.requests.root, this.singleButton, this.eventSelect, this.locksButton, this.threadsButton, this.downloadButton, this.compareLink)), this.content);
     }
 
     async start() {
@@ -64,7 +65,6 @@ export class CaptureView {
             this.fillEvents(capture.events || []);
             await this.loadProfile(controller.signal);
             this.content.replaceChildren(this.early ? this.earlyState() : this.panel.root);
-            this.panel.setState(stateOfParams(this.params, this.panel.defaults));
             if (this.params.get("single") && !this.singleButton.hidden)
                 this.toggleRequests();
             else if (this.params.get("threads") && !this.threadsButton.hidden)
@@ -109,11 +109,15 @@ export class CaptureView {
     async loadProfile(signal) {
         const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", ...this.options }, signal);
 
+        this.failure = null;
+        this.downloadButton.hidden = this.compareLink.hidden = false; // there is something to be had
         this.requests.show(json);
         this.singleButton.hidden = !this.requests.hasRequests;
         this.early = tooEarlyText(json);
         this.profile = openJson(json);
         this.panel.setProfile(this.profile);
+        if (!this.panel.state)
+            this.panel.setState(stateOfParams(this.params, this.panel.defaults));
         this.locks = hasLocks(json.meta.event) ? new LockTable(json, { pick: (name) => this.findLock(name) }) : null;
         this.locksButton.hidden = !this.locks;
         if (!this.locks && this.locksShown)
@@ -121,6 +125,11 @@ export class CaptureView {
         this.threadsButton.hidden = json.meta.unit !== "nanoseconds"; // bytes and counts have no length in time
         if (this.threadsButton.hidden && this.threadsShown)
             this.toggleThreads();
+    }
+
+    // Or what stands in its place.
+    get graph() {
+        return this.failure || this.panel.root;
     }
 
     get locksShown() {
@@ -149,7 +158,7 @@ export class CaptureView {
         const shown = !this.requestsShown;
 
         this.press(this.singleButton, shown);
-        this.content.replaceChildren(shown ? this.single.root : this.panel.root);
+        this.content.replaceChildren(shown ? this.single.root : this.graph);
         if (shown)
             this.single.start();
         this.keep();
@@ -163,7 +172,7 @@ export class CaptureView {
         const shown = !this.threadsShown;
 
         this.press(this.threadsButton, shown);
-        this.content.replaceChildren(shown ? this.threads.root : this.panel.root);
+        this.content.replaceChildren(shown ? this.threads.root : this.graph);
         if (shown)
             this.threads.start();
         this.keep();
@@ -173,7 +182,7 @@ export class CaptureView {
         const shown = !this.locksShown;
 
         this.press(this.locksButton, shown);
-        this.content.replaceChildren(shown ? this.locks.root : this.panel.root);
+        this.content.replaceChildren(shown ? this.locks.root : this.graph);
         this.keep();
     }
 
@@ -197,8 +206,20 @@ export class CaptureView {
             this.keep();
         } catch (error) {
             if (!isAbort(error))
-                this.app.banner.show(error.message);
+                this.fail(error);
         }
+    }
+
+    // A choice that is refused: what was drawn before is not what is chosen now.
+    fail(error) {
+        this.profile = this.locks = null;
+        this.failure = errorState(error, button("Try again", () => this.showEvent()));
+        this.locksButton.hidden = true;
+        if (this.locksShown)
+            this.press(this.locksButton, false);
+        if (!this.requestsShown && !this.threadsShown)
+            this.content.replaceChildren(this.failure);
+        this.keep();
     }
 
     showFacts(capture) {
@@ -227,7 +248,7 @@ export class CaptureView {
     }
 
     keep() {
-        const params = paramsOfState(this.panel.state, this.panel.defaults);
+        const params = this.panel.state ? paramsOfState(this.panel.state, this.panel.defaults) : new URLSearchParams();
 
         this.requests.keep(params);
         if (this.heat.state)
@@ -264,7 +285,9 @@ export class CaptureView {
     }
 
     keyed(event) {
-        if (event.key === "e" && this.profile && !event.target.closest("input, select, textarea")) {
+        if (this.content.firstChild !== this.panel.root)
+            return false; // the graph is not in sight
+        if (event.key === "e" && !event.target.closest("input, select, textarea")) {
             this.toggleHeat();
             return true;
         }
