@@ -61,6 +61,7 @@ test("bytes are compared by bytes a second, not by samples or shares", () => {
 
     assert.deepEqual(changesOf(tree), [["large", 90, 180, 474]]);
     assert.equal(Math.round(gainOf(tree, 0) * 1000), 474); // of 190
+    assert.deepEqual(tree.profile.meta.measure.wholes.map((n) => Math.round(n / 1000)), [526, 1000]); // 100 and 190 of 190
     assert.deepEqual(changesOf(joined(allocOf(rows, [100, 900], 10, { stock: true }), allocOf(rows, [100, 900], 20, { stock: true }))), []);
 });
 

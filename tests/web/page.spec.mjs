@@ -291,6 +291,16 @@ describe("the page", { concurrency: 4 }, () => {
             await page.locator(".change-list button", { hasText: "HashMap.getNode" }).click();
             await settled(page);
             assert.equal((await text(".status-facts")).split(" · ").at(-1), event === "cpu" ? "+11.5 pp, +36.4 ms/s" : row.split("HashMap")[0] + ", +8.6 pp");
+            const facts = await text(".status-facts");
+
+            await page.keyboard.press("f"); // of the method alone it would be 100 % of each side
+            await page.locator(".changes", { hasText: "HashMap.getNode" }).waitFor();
+            assert.equal(await text(".status-name"), "all");
+            await page.locator(".graph").first().focus();
+            for (const key of ["ArrowUp", "ArrowUp"])
+                await page.keyboard.press(key);
+            await settled(page);
+            assert.deepEqual([await text(".status-name"), await text(".status-facts")], ["java.util.HashMap.getNode", facts]);
             await close(page);
         });
 

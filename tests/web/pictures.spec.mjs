@@ -286,6 +286,7 @@ test("diff: both sides, what vanished, what changed most", async () => {
     const page = await open("mixed/single", "diff-html");
     const before_ = stacks("mixed"), after_ = stacks("single");
     const part = (list, name) => sum(list.filter(([stack]) => stack.at(-1) === name)) / sum(list) * 100;
+    const within = (list, frame) => (sum(list.filter(([stack]) => stack.includes(frame))) / sum(list) * 100).toFixed(1);
     const gain = part(after_, "com.acme.Orders.find") - part(before_, "com.acme.Orders.find");
     const row = page.locator(".diff-list tr", { hasText: "com.acme.Orders.find" }).first();
     const cells = (await row.locator("td").allTextContents()).map((text) => text.replaceAll("\u00a0", " "));
@@ -300,6 +301,16 @@ test("diff: both sides, what vanished, what changed most", async () => {
     await settled(page);
     assert.match(await textOf(page, ".matches"), / · \d+\/\d+$/); // the widest of them
     assert.equal(await textOf(page, ".status-name"), "com.acme.Orders.find");
+    await page.keyboard.press("f"); // shares are still those of all
+    await page.locator(".changes", { hasText: "Orders.find" }).waitFor();
+    await page.locator(".graph").first().focus();
+    for (const key of ["ArrowUp", "ArrowUp"])
+        await page.keyboard.press(key);
+    await settled(page);
+    const [name, facts] = [await textOf(page, ".status-name"), await textOf(page, ".status-facts")];
+
+    assert.equal(name, "com.acme.Orders.find");
+    assert.ok(facts.includes(` % → ${within(after_, name)} % · `), facts); // before, other frames of it stood beside
     await close(page);
 });
 

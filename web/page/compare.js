@@ -263,9 +263,10 @@ export class CompareView {
         return weight * this.measure.worth[side];
     }
 
-    // What to say of both sides, as [what the comparison is by, what stands beside it].
-    texts(before, after, wholeBefore, wholeAfter) {
-        const { amounts } = this;
+    // What to say of both sides, as [what the comparison is by, what stands beside it]. Shares are those of all, also where the
+    // graph shows a part: its colours are, too.
+    texts(before, after) {
+        const { amounts, measure: { wholes: [wholeBefore, wholeAfter] } } = this;
         const [was, is] = [this.amount(0, before), this.amount(1, after)];
         const share = {
             change: signedPoints((wholeAfter ? after / wholeAfter : 0) - (wholeBefore ? before / wholeBefore : 0)),
@@ -291,13 +292,13 @@ export class CompareView {
         this.changes.replaceChildren(element("h2", {}, "Biggest changes"),
             element("p", { class: "quiet" }, [...facts, by, idle, whole, this.amounts.note(),
                 few ? "With so few samples, small changes may be chance." : ""].filter(Boolean).join(" ")),
-            list.length ? element("ol", {}, ...list.map((change) => this.changeRow(change, tree)))
+            list.length ? element("ol", {}, ...list.map((change) => this.changeRow(change)))
                 : element("p", {}, "Nothing changed by more than " +
                     (this.measure.byValue ? "0.05 % of the larger side." : "0.05 percentage points.")));
     }
 
-    changeRow({ name, kind, before, after, gain }, tree) {
-        const texts = this.texts(before, after, tree.values[0], tree.samples[0]);
+    changeRow({ name, kind, before, after, gain }) {
+        const texts = this.texts(before, after);
         const [{ change }, beside] = texts;
         const [{ before: was, after: is }] = texts;
         const both = !before ? `new, ${is}` : !after ? `gone, was ${was}` : `${was} → ${is}`;
@@ -310,7 +311,7 @@ export class CompareView {
     }
 
     describe(tree, node) {
-        const texts = this.texts(tree.values[node], tree.samples[node], tree.values[0], tree.samples[0]);
+        const texts = this.texts(tree.values[node], tree.samples[node]);
 
         return [texts.map(({ before }) => before).join(", ") + " before", texts.map(({ after }) => after).join(", ") + " after",
             texts.map(({ change }) => change).join(", ")];

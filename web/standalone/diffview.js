@@ -8,6 +8,7 @@ import { Amounts } from "../shared/amounts.js";
 import { element } from "../shared/dom.js";
 import { formatCount, formatSeconds, formatShare } from "../shared/format.js";
 import { KINDS } from "../shared/kinds.js";
+import { eachRow } from "../shared/rows.js";
 import { Standalone, startStandalone } from "./standalone.js";
 import { openProfile } from "../shared/tree.js";
 
@@ -22,12 +23,23 @@ export function diffPoints(part) {
     return (points > 0 ? "+" : points < 0 ? "−" : "") + Math.abs(points).toFixed(2) + "\u00a0pp";
 }
 
+function wholeOf(profile) {
+    const whole = { before: 0, after: 0 };
+
+    eachRow(profile, (path, depth, kept, isCut, samples, row) => {
+        whole.before += profile.values[row];
+        whole.after += Math.max(0, samples - profile.values[row]);
+    });
+    return whole;
+}
+
 class DiffView extends Standalone {
     constructor(data) {
         super(openProfile(data), {
             events: { describe: (tree, node) => this.describe(tree, node) }, options: { facts: false },
         });
         this.data = data;
+        this.whole = wholeOf(this.profile);
         this.amounts = new Amounts(data.meta.before, data.meta.after);
         this.panel.setTint((tree, node, theme) =>
             tintOfGain((afterOf(tree, node) - beforeOf(tree, node)) / DIFF_UNIT * Number(node > 0), theme));
@@ -98,7 +110,7 @@ class DiffView extends Standalone {
     describe(tree, node) {
         const { before, after } = this.data.meta;
         const a = beforeOf(tree, node), b = afterOf(tree, node);
-        const wholeA = beforeOf(tree, 0), wholeB = afterOf(tree, 0);
+        const { before: wholeA, after: wholeB } = this.whole; // of all, as the colours are, also where the graph shows a part
         const was = this.amountOf(0, wholeA ? a / wholeA * before.weight : 0);
         const is = this.amountOf(1, wholeB ? b / wholeB * after.weight : 0);
 

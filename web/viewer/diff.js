@@ -42,7 +42,7 @@ function sumOf(profile) {
 }
 
 // How two profiles are compared, as {byValue, per: [before, after], units of a weight, worth: [before, after], amount
-// of a unit}.
+// of a unit, wholes: [before, after], units of all}.
 function measureOf(before, after, amounts) {
     const sums = [before, after].map(sumOf);
     const wholes = sums.map(({ value }, side) => amounts.of(side, value));
@@ -51,11 +51,13 @@ function measureOf(before, after, amounts) {
     if (!byValue)
         return {
             byValue, per: sums.map(({ samples }) => (samples ? UNIT / samples : 0)), worth: wholes.map((amount) => amount / UNIT),
+            wholes: sums.map(({ samples }) => (samples ? UNIT : 0)),
         };
     const larger = Math.max(...wholes);
 
     return {
         byValue, per: [0, 1].map((side) => (larger ? amounts.of(side, UNIT) / larger : 0)), worth: [larger / UNIT, larger / UNIT],
+        wholes: wholes.map((amount) => (larger ? amount / larger * UNIT : 0)),
     };
 }
 
