@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { deployOf, deploysOf, openPast } from "../../web/page/past.js";
-import { sinceText } from "../../web/page/signals.js";
+import { minuteText, sinceText } from "../../web/page/signals.js";
 import { TimelineMarks } from "../../web/page/timelinemarks.js";
 
 const NOW = Date.parse("2026-11-27T12:00:00Z");
@@ -52,10 +52,16 @@ test("a signal that was on shortly before does not begin anew", () => {
     const one = { signal: "cpu-limit", pid: 7, since: Date.now() - 95000 }, text = (past) => sinceText(one, past).replaceAll("\u00a0", " ");
     const before = (more) => [{ signal: "cpu-limit", pid: 7, since: Date.now() - 720000, until: Date.now() - 100000, ...more }];
 
-    assert.equal(text([]), "for 95 s");
-    assert.equal(sinceText({ ...one, signal: "ended" }, []).replaceAll("\u00a0", " "), "95 s ago");
+    const minute = minuteText(one.since);
+
+    assert.match(minute, /\d\d:\d\d$/);
+    for (const ago of [4000, 95000]) // seconds would stand still
+        assert.equal(sinceText({ ...one, since: Date.now() - ago }, []), `since ${minuteText(Date.now() - ago)}`);
+    assert.equal(sinceText({ ...one, since: Date.now() - 125000 }, []).replaceAll("\u00a0", " "), "for 2 min");
+    assert.equal(sinceText({ ...one, signal: "ended", since: Date.now() - 300000 }, []).replaceAll("\u00a0", " "), "5 min ago");
+    assert.equal(sinceText({ ...one, signal: "ended" }, []), `at ${minute}`);
     assert.equal(text(before({})), "on and off for 12 min");
-    assert.equal(text(before({ pid: 8 })), "for 95 s");
-    assert.equal(text(before({ signal: "gc-pauses" })), "for 95 s");
-    assert.equal(text(before({ since: Date.now() - 3600000, until: Date.now() - 1000000 })), "for 95 s");
+    assert.equal(text(before({ pid: 8 })), `since ${minute}`);
+    assert.equal(text(before({ signal: "gc-pauses" })), `since ${minute}`);
+    assert.equal(text(before({ since: Date.now() - 3600000, until: Date.now() - 1000000 })), `since ${minute}`);
 });

@@ -24,6 +24,7 @@ export function openPastSignals({ past = [] }) {
 }
 
 const RECENT_MS = 600000;
+const YOUNG_MS = 120000;
 
 // Of @past those that were worse than all that are on, within the last 10 minutes: a JVM that stopped is no better for it.
 export function lastWorse(past, on, now = nodeNow()) {
@@ -35,18 +36,24 @@ export function lastWorse(past, on, now = nodeNow()) {
 // A sentence as people read it: classes without packages, times by their clock, and each number on one line with its unit.
 export const sentenceText = (sentence) => withLocalTimes(shortClasses(sentence)).replace(/(\d) (?=(?:%|[mµn]?s|min|h|[KMGT]?i?B)(?![\w]))/g, "$1\u00a0");
 
-// "for 95 s"; of the end of a JVM "95 s ago"; of a signal that was on shortly before, too, since the first of these times:
-// "on and off for 12 min".
-export function sinceText({ signal, pid, since }, past) {
-    if (signal === "ended")
-        return `${formatAgo(since)} ago`;
-    const before = past.find((one) => one.signal === signal && one.pid === pid && since - one.until < RECENT_MS);
-
-    return before ? `on and off for ${formatAgo(before.since)}` : `for ${formatAgo(since)}`;
-}
-
 // "12:24"
 export const minuteText = (ms) => formatMoment(ms).replace(/:\d\d(?=Z?$)/, "");
+
+// "for 12 min", or "since 12:24" of less than two: the line is renewed each minute, and seconds would not count on.
+const lasts = (since) => (nodeNow() - since < YOUNG_MS ? `since ${minuteText(since)}` : `for ${formatAgo(since)}`);
+
+// "12 min ago"; "" of less than two.
+export const agoText = (ms) => (nodeNow() - ms < YOUNG_MS ? "" : `${formatAgo(ms)} ago`);
+
+// As above; of the end of a JVM "12 min ago" or "at 12:24"; of a signal that was on shortly before, too, since the first of these
+// times: "on and off for 12 min".
+export function sinceText({ signal, pid, since }, past) {
+    if (signal === "ended")
+        return agoText(since) || `at ${minuteText(since)}`;
+    const before = past.find((one) => one.signal === signal && one.pid === pid && since - one.until < RECENT_MS);
+
+    return before ? `on and off ${lasts(before.since)}` : lasts(since);
+}
 
 // "until 12:24"; of the end of a JVM when it was: "at 12:24".
 export function untilText({ signal, since, until }) {

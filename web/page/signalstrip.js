@@ -5,11 +5,11 @@
 import { mostAllocating } from "./allocators.js";
 import { getJson, isAbort, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
-import { formatAgo, formatMoment, formatShare } from "../shared/format.js";
+import { formatMoment, formatShare } from "../shared/format.js";
 import { button } from "./notice.js";
 import { renewChildren } from "./renew.js";
 import { formatRoute } from "./route.js";
-import { evidenceLink, lastWorse, minuteText, openPastSignals, openSignals, pastLink, remedyParts, sentenceText, severityClass, severityText, sinceText, untilText } from "./signals.js";
+import { agoText, evidenceLink, lastWorse, minuteText, openPastSignals, openSignals, pastLink, remedyParts, sentenceText, severityClass, severityText, sinceText, untilText } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;
 
@@ -205,11 +205,12 @@ export class SignalStrip {
     pastParts(one) {
         const [name, words, , ...link] = this.parts(one), key = { "data-key": `${one.signal} ${one.pid} was on` };
         const then = link.some(({ textContent }) => textContent === pastLink(one, this.target).label) ? null : pastLink(one, this.target);
-        const times = one.times > 1 ? `, ${one.times} times since ${minuteText(one.since)}` : "";
+        const times = one.times > 1 ? `${one.times} times since ${minuteText(one.since)}` : "";
+        const more = [agoText(one.signal === "ended" ? one.since : one.until), times].filter(Boolean).join(", ");
 
         words.classList.add("quiet");
         return [element("span", { ...key, class: "quiet signal-was", title: `from ${formatMoment(one.since)} to ${formatMoment(one.until)}` },
-            name, ` ${untilText(one)} (${formatAgo(one.signal === "ended" ? one.since : one.until)} ago${times}):`), words, ...link,
+            name, ` ${untilText(one)}${more && ` (${more})`}:`), words, ...link,
         ...then ? [element("a", { ...key, href: then.href, class: "signal-link" }, then.label)] : []];
     }
 
