@@ -135,6 +135,9 @@ describe("refusals", { concurrency: 4 }, () => {
         await view.locator(".blank", { hasText: "flamed is busy" }).waitFor();
         assert.equal(await view.locator(".live-note").textContent(), "");
         assert.equal(await view.locator(".legend li").count(), 0);
+        await page.unroute(/profile\?.*format=requests/);
+        await view.getByRole("button", { name: "Try again" }).click();
+        await view.locator(".live-note", { hasText: /requests?/ }).waitFor();
         await close(page);
     });
 
@@ -209,6 +212,47 @@ describe("refusals", { concurrency: 4 }, () => {
         server.jvms.find(({ pid }) => pid === ORDERS).threads = 43;
         await page.locator(".jvm-facts", { hasText: /43.threads/ }).waitFor();
         assert.match(await textOf(page, ".banner"), /flamed is busy/);
+        await close(page);
+    });
+
+    nodeTest("what is refused again and again stands still: the list of JVMs, and that of captures", async ({ open }) => {
+        for (const [hash, pattern] of [["", /api\/v1\/jvms$/], ["#/captures", /api\/v1\/captures\?/]]) {
+            const page = await open("#/health", { allow: /503/ });
+
+            await refuse(page, pattern);
+            await page.evaluate((to) => { location.hash = to; }, hash || "#/");
+            const state = page.locator(".blank[role=alert]", { hasText: "flamed is busy" });
+
+            await state.waitFor();
+            await state.evaluate((node) => { node.isMarked = true; });
+            await later(page, 0);
+            await drawnAfter(page);
+            await page.waitForResponse(pattern);
+            await drawnAfter(page);
+            assert.ok(await state.evaluate((node) => node.isMarked));
+            await close(page);
+        }
+    });
+
+    nodeTest("locks of a range, and a minute to compare with, that are refused can be had again", async ({ server, open }) => {
+        const iso = (ago) => new Date(Date.now() - ago).toISOString(), page = await open("", { allow: /503|404/ });
+
+        await refuse(page, /profile\?.*event=lock/);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?from=${iso(90000)}&to=${iso(30000)}&tab=locks`);
+        await page.locator(".locks-view .blank", { hasText: "flamed is busy" }).waitFor();
+        await page.unroute(/profile\?.*event=lock/);
+        await page.getByRole("button", { name: "Try again" }).click();
+        await page.locator(".locks-view td").first().waitFor();
+        server.reaches = Date.now() - 600000;
+        await refuse(page, /timeline\?.*buckets=1$/);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/compare?a=4242,${iso(7260000)},${iso(7200000)}&b=4242,${iso(90000)},${iso(30000)}`);
+        const oldest = page.getByRole("button", { name: "Take the oldest recorded minute" });
+
+        await oldest.click();
+        await page.locator(".blank", { hasText: "flamed is busy" }).waitFor();
+        await page.unroute(/timeline\?.*buckets=1$/);
+        await oldest.click();
+        await page.locator(".change-list").waitFor();
         await close(page);
     });
 

@@ -5,7 +5,7 @@ import { apiUrl, deleteAt, getJson, isAbort, postJson, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
 import { formatBytes, formatCount, formatMoment, formatSeconds, plural } from "../shared/format.js";
 import { processName } from "./jvmwords.js";
-import { button, emptyState, errorState } from "./notice.js";
+import { button, emptyState, errorState, putState } from "./notice.js";
 import { formatRoute } from "./route.js";
 
 const LIST_SECONDS_CAPTURES = 4;
@@ -76,7 +76,7 @@ export class CaptureList {
         } catch (error) {
             if (isAbort(error))
                 throw error;
-            this.blank.replaceChildren(errorState(error));
+            putState(this.blank, errorState(error));
         }
     }
 

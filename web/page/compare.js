@@ -218,12 +218,22 @@ export class CompareView {
         this.before = null;
         this.content.replaceChildren(errorState(
             Object.assign(new Error(`There is nothing to show for “${label}”: ${error.message}`), { remedy: error.remedy }),
-            ...capture ? [] : [button("Take the oldest recorded minute", async () => {
-                const side = await this.oldestMinute(target, this.controller.signal).catch(() => "");
+            ...capture ? [] : [button("Take the oldest recorded minute", () => this.takeOldest(name, target))]));
+    }
 
-                if (side)
-                    this.choose(name, side);
-            })]));
+    async takeOldest(name, target) {
+        const { signal } = this.controller;
+
+        try {
+            const side = await this.oldestMinute(target, signal);
+
+            if (!side)
+                throw new Error("nothing of it is recorded");
+            this.choose(name, side);
+        } catch (error) {
+            if (!isAbort(error))
+                this.fail(name, error);
+        }
     }
 
     // ---- what came out ----

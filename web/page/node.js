@@ -7,7 +7,7 @@ import { element, setText } from "../shared/dom.js";
 import { EndedTable } from "./endedtable.js";
 import { formatAgo, formatBytes, formatCount, plural } from "../shared/format.js";
 import { shortMain } from "../shared/names.js";
-import { button, emptyState, errorState } from "./notice.js";
+import { button, emptyState, errorState, putState } from "./notice.js";
 import { loadPast } from "./past.js";
 import { allocates, containerOf, cpuLimitText, isProfilable, isSameJvm, jvmName, mainOf, placeOf, podOf, shortVersion, text } from "./jvmwords.js";
 import { formatRoute } from "./route.js";
@@ -245,7 +245,7 @@ export class NodeView {
             if (this.jvms)
                 this.app.banner.show(`${error.message}. This list is ${formatAgo(this.loadedAt)} old.`, "list");
             else
-                this.blank.replaceChildren(errorState(error, button("Try again", () => location.reload())));
+                putState(this.blank, errorState(error, button("Try again", () => location.reload())));
             return;
         }
         this.loadedAt = nodeNow();

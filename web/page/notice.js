@@ -16,6 +16,12 @@ export function errorState(error, ...actions) {
     return root;
 }
 
+// Puts a state into @place. One that stands there already stays: a button of it may be under a hand, or be read out.
+export function putState(place, state) {
+    if (!place.firstChild || !place.firstChild.isEqualNode(state))
+        place.replaceChildren(state);
+}
+
 export function button(label, run, attributes = {}) {
     return element("button", { type: "button", class: "tool", onclick: run, ...attributes }, label);
 }

@@ -6,7 +6,7 @@ import { paletteOf } from "../shared/colors.js";
 import { element, setText } from "../shared/dom.js";
 import { formatMoment, formatShare, formatValue, plural } from "../shared/format.js";
 import { KIND, KINDS, LEGEND_ORDER, isWait } from "../shared/kinds.js";
-import { emptyState, errorState } from "./notice.js";
+import { button, emptyState, errorState } from "./notice.js";
 
 const REQUEST_TRACK = 20; // CSS pixels of the height
 const TRACE_SHOWN = 8; // digits, where the whole is in the title
@@ -65,7 +65,7 @@ export class RequestsView {
             this.show(await getJson(path, { ...params, format: "requests" }, controller.signal));
         } catch (error) {
             if (!isAbort(error))
-                this.blank.replaceChildren(errorState(error));
+                this.blank.replaceChildren(errorState(error, button("Try again", () => this.start())));
         }
     }
 
