@@ -2,7 +2,8 @@
 // JVMs and services that begin, change, end and come back, against a stand-in for flamed.
 import assert from "node:assert/strict";
 import { describe } from "node:test";
-import { addressOf, close, textOf } from "./browser.mjs";
+import { addressOf, close, findFrame, textOf } from "./browser.mjs";
+import { makeProfile } from "./fake_server.mjs";
 import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
 
 const NEEDED = { samples: 300, seconds: 45 }; // of each side of a comparison
@@ -266,6 +267,47 @@ describe("lives", { concurrency: 4 }, () => {
         await live.click();
         await page.waitForURL((url) => !/from=/.test(url.hash));
         await page.waitForRequest(/\/profile\?pid=4242&from=-60s/);
+        await close(page);
+    });
+
+    nodeTest("what is live does not move under the mouse, and what is pointed at has the numbers of now", async ({ server, open }) => {
+        let shape = 1;
+
+        server.profile = (options) => makeProfile({ ...options, shape });
+        const page = await open(`#/jvm/${ORDERS}?t=1`), names = () => page.locator(".methods .name").evaluateAll((list) => list.map(({ title }) => title));
+        const share = (name) => page.locator(`.methods tr:has(.name[title="${name}"]) .col-total`).textContent();
+        const renewed = (was, read) => page.waitForFunction(([text, selector]) => document.querySelector(selector).textContent !== text, [was, read]);
+
+        await graphShown(page);
+        const before = await names(), wasShare = await share("com.acme.shop.PriceTable.lookup"), other = page.locator(".methods tr").nth(4);
+
+        await other.hover();
+        shape = 0.1; // all else is more
+        await page.waitForFunction((text) => document.querySelector('.methods tr:has(.name[title="com.acme.shop.PriceTable.lookup"]) .col-total').textContent !== text, wasShare);
+        assert.deepEqual(await names(), before);
+        await page.locator(".crumbs a").first().hover();
+        await page.waitForFunction((first) => document.querySelector(".methods .name").title !== first, before[0]);
+        assert.notDeepEqual(await names(), before);
+        await findFrame(page, "com.acme.shop.db.OrderStore.load");
+        const told = await textOf(page, ".status-facts"), tip = await textOf(page, ".tip");
+
+        shape = 1;
+        await renewed(tip.replaceAll(" ", "\u00a0"), ".tip");
+        await page.waitForFunction((text) => document.querySelector(".status-facts").textContent.replaceAll("\u00a0", " ") !== text, told);
+        assert.notEqual(await textOf(page, ".status-name"), "all");
+        assert.ok(await page.locator(".tip").isVisible());
+        await page.keyboard.press("o");
+        const rows = page.locator(".live tbody tr:visible");
+
+        await rows.nth(2).waitFor();
+        await rows.nth(2).hover();
+        await page.locator(".live-note", { hasText: "still while the mouse is on it" }).waitFor();
+        const held = await rows.first().textContent();
+
+        await page.waitForTimeout(2500); // another one came
+        assert.equal(await rows.first().textContent(), held);
+        await page.locator(".crumbs a").first().hover();
+        await page.locator(".live-note").filter({ hasNotText: "still while" }).waitFor();
         await close(page);
     });
 

@@ -22,6 +22,10 @@ export class LiveTable {
         this.holdButton = button("Hold", () => this.hold(!this.isHeld), {
             "aria-pressed": "false", title: "Keep what stands here, to read it" });
         this.body = element("tbody");
+        this.isPointed = false; // by a mouse: no row becomes another one under it
+        this.late = null; // what came while it was
+        this.body.addEventListener("pointerenter", ({ pointerType }) => { this.isPointed = pointerType !== "touch"; });
+        this.body.addEventListener("pointerleave", () => this.left());
         for (let i = 0; i < TOP_ROWS; i++)
             this.rows.push(this.makeRow(on));
         this.body.append(...this.rows.map(({ root }) => root));
@@ -60,7 +64,17 @@ export class LiveTable {
     stop() {
         if (this.end)
             this.end();
-        this.end = null;
+        this.end = this.late = null;
+        this.isPointed = false;
+    }
+
+    left() {
+        const { late } = this;
+
+        this.isPointed = false;
+        this.late = null;
+        if (late)
+            this.show(late);
     }
 
     get isHolding() {
@@ -83,9 +97,17 @@ export class LiveTable {
         this.blank.replaceChildren(errorState(Object.assign(error, { remedy })));
     }
 
-    show({ functions, samples, seconds, hz }) {
+    show(top) {
+        const { functions, samples, seconds, hz } = top;
+
         if (this.isHolding)
             return;
+        if (this.isPointed && !this.table.hidden) {
+            if (!this.late)
+                setText(this.note, `${this.note.textContent} · still while the mouse is on it`);
+            this.late = top;
+            return;
+        }
         setText(this.note, `The last ${formatSeconds(seconds)} · ${plural(samples, "sample", "samples")}` +
             (hz ? ` at ${+hz.toFixed(1)} Hz · ${formatShare(samples / hz / seconds, 1)} of a CPU` : ""));
         this.table.hidden = !samples;

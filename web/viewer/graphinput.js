@@ -12,8 +12,12 @@ export class GraphInput {
         const { root } = graph;
 
         this.graph = graph;
+        this.last = null; // event of a mouse that rests here
         root.addEventListener("pointermove", (e) => this.pointerMoved(e));
-        root.addEventListener("pointerleave", (e) => graph.setHover(-1, e));
+        root.addEventListener("pointerleave", (e) => {
+            this.last = null;
+            graph.setHover(-1, e);
+        });
         root.addEventListener("pointerdown", (e) => { this.pressed = { x: e.clientX, y: e.clientY }; });
         root.addEventListener("click", (e) => this.clicked(e));
         root.addEventListener("dblclick", (e) => this.doubleClicked(e));
@@ -43,10 +47,17 @@ export class GraphInput {
     pointerMoved(event) {
         if (event.pointerType === "touch")
             return;
+        this.last = event;
         const node = this.nodeUnder(event);
 
         this.graph.root.classList.toggle("over-frame", node >= 0);
         this.graph.setHover(node, event);
+    }
+
+    // Another graph stands under the mouse, which did not move.
+    pointAgain() {
+        if (this.last && this.graph.root.matches(":hover"))
+            this.pointerMoved(this.last);
     }
 
     clicked(event) {

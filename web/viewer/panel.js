@@ -170,7 +170,11 @@ export class ProfilePanel {
         this.searchBox.show(state.search);
         this.applySearch();
         this.tableSearch = this.search;
-        this.zoomed(graph);
+        this.zoomed(graph, { keep });
+        if (!keep)
+            this.tip.hide();
+        else
+            this.allGraphs().forEach(({ input }) => input.pointAgain());
     }
 
     rootText(tree) {
@@ -305,7 +309,7 @@ export class ProfilePanel {
 
     // ---- what the graph tells ----
 
-    zoomed(graph) {
+    zoomed(graph, { keep = false } = {}) {
         const { state } = this;
 
         if (graph === this.callees) {
@@ -320,7 +324,7 @@ export class ProfilePanel {
             this.before.zoom(graph.zoomNode);
         state.zoom = nameNode(graph.tree, graph.zoomNode);
         this.bar.showZoom(graph.canGoBack() || Boolean(state.sandwich), graph.canGoBack());
-        this.showScope();
+        this.showScope({ keep });
         this.showStatus(graph, graph.focus >= 0 ? graph.focus : graph.zoomNode);
         this.tellState();
     }
@@ -365,7 +369,7 @@ export class ProfilePanel {
     }
 
     // Legend and table, of what is zoomed. Reversed trees have no callees, so these stay with the whole.
-    showScope({ anew = false } = {}) {
+    showScope({ anew = false, keep = false } = {}) {
         const { graph, state } = this;
         let tree = graph.tree, node = graph.zoomNode;
 
@@ -389,7 +393,7 @@ export class ProfilePanel {
             this.legend.show(node ? sumKinds(tree, node) : this.wholeKinds, tree.total[node], this.wholeKinds);
         if (state.table)
             this.table.show(sumMethods(tree, node),
-                { whole: tree.total[node], weight: state.weight, meta: this.source.meta, search: this.tableSearch });
+                { whole: tree.total[node], weight: state.weight, meta: this.source.meta, search: this.tableSearch, keep });
         this.showMatches();
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of methods: self and total, sorted by a click on a head, narrowed by the search.
 
-import { element } from "../shared/dom.js";
+import { element, setText } from "../shared/dom.js";
 import { formatCount, formatShare, formatValue } from "../shared/format.js";
 import { KINDS, isJava } from "../shared/kinds.js";
 import { sortMethods } from "../shared/methods.js";
@@ -23,6 +23,8 @@ function nameParts({ name, kind }) {
     return pack ? [name.replace(`${pack}.`, ""), element("span", { class: "pack" }, pack)] : [name];
 }
 
+const methodKey = ({ kind, name }) => `${kind} ${name}`;
+
 export class MethodTable {
     // @on: {pick(name)}
     constructor(on) {
@@ -31,6 +33,10 @@ export class MethodTable {
         this.list = [];
         this.whole = 0;
         this.body = element("tbody");
+        this.rows = []; // [{key, cells}] of what is shown
+        this.isPointed = this.isLate = false; // by a mouse, and numbers alone were renewed since
+        this.body.addEventListener("pointerenter", ({ pointerType }) => { this.isPointed = pointerType !== "touch"; });
+        this.body.addEventListener("pointerleave", () => this.left());
         this.heads = COLUMNS.map((column) => element("th", { scope: "col", class: "col-" + column.id },
             element("button", {
                 type: "button", title: column.title, onclick: () => this.sortBy(column.id),
@@ -42,10 +48,34 @@ export class MethodTable {
             this.note);
     }
 
-    // @list of sumMethods(); @whole: the weight that is 100 %; @search: a compiled search or null.
-    show(list, { whole, weight, meta, search }) {
+    // @list of sumMethods(); @whole: the weight that is 100 %; @search: a compiled search or null. @keep: of the same, a little later:
+    // under a pointer no row moves then, and a press meets what was aimed at.
+    show(list, { whole, weight, meta, search, keep = false }) {
         Object.assign(this, { list, whole, weight, meta, search });
-        this.fill();
+        if (keep && this.isPointed)
+            this.renumber();
+        else
+            this.fill();
+    }
+
+    left() {
+        this.isPointed = false;
+        if (this.isLate)
+            this.fill();
+    }
+
+    renumber() {
+        const methods = new Map(this.list.map((method) => [methodKey(method), method]));
+
+        this.isLate = true;
+        for (const { key, cells } of this.rows) {
+            const method = methods.get(key) || { self: 0, total: 0 };
+
+            [method.self, method.total].forEach((n, i) => {
+                cells[i].title = this.amount(n);
+                setText(cells[i], formatShare(n, this.whole));
+            });
+        }
     }
 
     sortBy(order) {
@@ -65,7 +95,9 @@ export class MethodTable {
         });
         const focused = this.body.contains(document.activeElement) ? document.activeElement.title : "";
 
-        this.body.replaceChildren(...shown.map((method) => this.row(method)));
+        this.isLate = false;
+        this.rows = shown.map((method) => this.row(method));
+        this.body.replaceChildren(...this.rows.map(({ root }) => root));
         if (focused) { // a live table changes under the keyboard
             const same = [...this.body.querySelectorAll(".name")].find(({ title }) => title === focused);
 
@@ -101,9 +133,10 @@ export class MethodTable {
 
         const foreign = isJava(method.kind) && isForeign(splitJavaName(method.name).pack);
 
-        return element("tr", { class: [method.name === this.picked ? "picked" : "", foreign ? "foreign" : ""].join(" ") }, this.cell(method.self, "self"), this.cell(method.total, "total"),
-            element("td", { class: "col-name" }, chip, element("button", {
+        const cells = [this.cell(method.self, "self"), this.cell(method.total, "total")];
+
+        return { key: methodKey(method), cells, root: element("tr", { class: [method.name === this.picked ? "picked" : "", foreign ? "foreign" : ""].join(" ") }, ...cells, element("td", { class: "col-name" }, chip, element("button", {
                 type: "button", class: "name", title: method.name, onclick: (event) => this.pick(method.name, event),
-            }, ...nameParts(method))));
+            }, ...nameParts(method)))) };
     }
 }
