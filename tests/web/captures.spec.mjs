@@ -48,6 +48,12 @@ describe("captures", { concurrency: 4 }, () => {
         assert.equal(await span.inputValue(), "300"); // the record reaches no further; no picture of less was shown before
         await server.asked(/\/profile\?pid=4242&from=2.*&format=json/); // as far as is recorded
         assert.equal(await span.locator("option:checked").textContent(), "5 min");
+        await span.selectOption("60");
+        await page.waitForURL(/live=60/);
+        await page.reload();
+        await server.asked(/\/profile\?pid=4242&from=-60s/);
+        await graphShown(page);
+        assert.equal(await span.inputValue(), "60"); // as a person said it
         const posted = page.waitForRequest((r) => r.method() === "POST");
 
         await page.getByRole("button", { name: "99 Hz for 30 s" }).click();

@@ -417,6 +417,13 @@ describe("lives", { concurrency: 4 }, () => {
         const [[a1, a2], [b1, b2]] = ["a", "b"].map((side) => asked.get(side).split("..").map((t) => Date.parse(t)));
 
         assert.deepEqual([a2, a2 - a1, b2 - b1], [b1, 600000, 600000]);
+        await page.waitForURL(/ch=600/);
+        await page.getByRole("button", { name: "JVMs", exact: true }).click();
+        await page.getByRole("button", { name: "Changes", exact: true }).click();
+        assert.equal(await page.getByLabel("What is compared").inputValue(), "600"); // as it was left, and as a link to it has it
+        await page.reload();
+        await page.locator(".change-table tbody tr").first().waitFor();
+        assert.equal(await page.getByLabel("What is compared").inputValue(), "600");
         await page.getByRole("link", { name: "Compare the graphs" }).click();
         await page.locator(".change-list").waitFor();
         assert.match(await textOf(page, ".change-list"), /service Application/);

@@ -55,10 +55,10 @@ export function chanceText(q) {
 
 export class ChangesTable {
     // @target: {pid} or {service}; @side: how a comparison names it; @on: {range(): the one that was chosen, or null; service(): the
-    // name of the JVM's service, which a release starts again as another JVM}.
-    constructor(target, side, on) {
-        Object.assign(this, { target, side, on });
-        this.select = element("select", { class: "tool", "aria-label": "What is compared", onchange: () => this.load() });
+    // name of the JVM's service, which a release starts again as another JVM, keep(): another choice}. @chosen: as of this.chosen.
+    constructor(target, side, on, chosen) {
+        Object.assign(this, { target, side, on, chosen }); // what a person chose to compare, as the select's value; "": nothing
+        this.select = element("select", { class: "tool", "aria-label": "What is compared", onchange: () => this.choose() });
         this.note = element("div", { class: "live-note change-note", "aria-live": "polite" });
         this.body = element("tbody");
         this.table = element("table", { class: "list change-table", hidden: true }, element("caption", { class: "offscreen" }, "What changed"),
@@ -80,7 +80,13 @@ export class ChangesTable {
             options.unshift(["range", `${formatRange(range)} against as much before`]);
         else
             options.unshift(["", "Since the last deploy, or since yesterday"]);
-        this.select.replaceChildren(...options.map(([value, text]) => element("option", { value }, text)));
+        this.select.replaceChildren(...options.map(([value, text]) => element("option", { value, selected: value === this.chosen }, text)));
+        this.load();
+    }
+
+    choose() {
+        this.chosen = this.select.value;
+        this.on.keep();
         this.load();
     }
 

@@ -71,7 +71,7 @@ export class JvmView {
         this.threads = new ThreadChart(() => ({ path: "profile", params: this.rangeParams() }), { range: (from, to) => this.chooseRange({ from, to }) });
         this.locks = new LocksView(() => this.rangeParams(), { pick: (name) => this.findLock(name), isLive: () => !this.range && !this.facts.isGone,
             oldest: () => this.oldest(), forgotten: () => forgottenState(this) });
-        this.changes = new ChangesTable(this.target, this.side, { range: () => this.range, service: () => this.facts.serviceName });
+        this.changes = new ChangesTable(this.target, this.side, { range: () => this.range, service: () => this.facts.serviceName, keep: () => this.keep() }, params.get("ch") || "");
         this.life = new JvmLife(this);
         this.facts = this.life.facts(argument, app.banner);
         this.bar = new JvmBar({
@@ -207,6 +207,7 @@ export class JvmView {
 
     setRange(range) {
         this.range = range;
+        this.changes.chosen = ""; // the new one is what one asks about
         this.timeline.setRange(range);
         this.crumbs();
         this.signals.askWords();
@@ -420,6 +421,7 @@ export class JvmView {
         put("span", this.timelineLoader.chosenSpan);
         put("live", this.live.spanIsChosen && this.live.span);
         put("tab", this.tab !== "graph" && this.tab);
+        put("ch", this.tab === "changes" && this.changes.chosen);
         put("heat", this.heat.state);
         if (push)
             this.app.pushParams(params);
