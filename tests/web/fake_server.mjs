@@ -114,7 +114,8 @@ export function singleRequests(trace) {
         left_out: { requests: 0, samples: 0 } };
 }
 
-// The heatmap format of a profile in the json format: a page that carries its data. Its samples are spread evenly.
+// The heatmap format of a profile in the json format: a page that carries its data. Its samples are spread evenly, or, as those of the
+// history, at the begins of parts of @json.partMs.
 export function heatPage(json) {
     const strings = [""], frames = [], rows = [], values = [], samples = [];
     const number = (text) => (strings.includes(text) ? strings.indexOf(text) : strings.push(text) - 1);
@@ -125,11 +126,11 @@ export function heatPage(json) {
         rows.push(0, stack.length, ...stack, count);
         values.push(value);
         for (let i = 0; i < count; i++)
-            samples.push([Math.round((i + noise(row, i)) / count * json.meta.seconds * 1000), row]);
+            samples.push([Math.round((i + noise(row, i)) / count * json.meta.seconds * 1000), row].map((n, k) => (k || !json.partMs ? n : n - n % json.partMs)));
     });
     samples.sort((a, b) => a[0] - b[0]);
     const times = samples.flatMap(([ms, row], i) => [ms - (i ? samples[i - 1][0] : 0), row]);
-    const data = { format: "flamed-viewer", version: 1, view: {}, meta: json.meta, quality: json.quality, warnings: [], strings, frames, rows, values, moments: [], times };
+    const data = { format: "flamed-viewer", version: 1, view: {}, meta: json.meta, quality: json.quality, warnings: json.warnings, strings, frames, rows, values, moments: [], times };
 
     return `<!doctype html><script type="application/json" id="profile">${JSON.stringify(data).replaceAll("<", "\\u003c")}</script>`;
 }

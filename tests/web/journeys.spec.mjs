@@ -64,11 +64,43 @@ describe("journeys", { concurrency: 4 }, () => {
 
         await graphShown(page);
         assert.doesNotMatch(await textOf(page, ".panel .facts"), /whole minutes/);
-        server.profile = (options) => ({ ...makeProfile({ ...options, seconds: 180 }),
+        const seen = makeProfile({ seconds: 180 });
+
+        server.profile = (options) => ({ ...makeProfile({ ...options, seconds: 180 }), partMs: 60000, meta: { ...seen.meta, start: "2026-11-26T03:00:00Z" },
             warnings: ["from 2026-11-26T03:00:00Z to 2026-11-26T03:03:00Z this answer comes from the history: merged by minutes, without the times of single samples; threads have the name of their pool"] });
         await page.reload();
         await graphShown(page);
         assert.match((await textOf(page, ".panel .facts")).replaceAll("\u00a0", " "), /3 min, whole minutes around the range/);
+        await page.keyboard.press("e"); // a minute is one colour, and is chosen as a whole
+        await page.locator(".heat-status", { hasText: "Of the history whole minutes are known" }).waitFor();
+        const map = await page.locator(".heat-canvas").boundingBox(), at = (part) => map.x + map.width * part;
+
+        assert.ok(await page.locator(".heat-canvas").evaluate((canvas) => { // 180 columns of a second
+            const { data } = canvas.getContext("2d").getImageData(0, Math.round(canvas.height / 2), canvas.width, 1), step = canvas.width / 180;
+            const pixel = (second) => data.slice(4 * Math.round((second + 0.4) * step), 4 * Math.round((second + 0.4) * step) + 4).join();
+
+            return pixel(5) === pixel(0) && pixel(5) === pixel(30) && pixel(5) === pixel(59);
+        }));
+        await page.mouse.move(at(0.4), map.y + 20);
+        await page.mouse.down();
+        await page.mouse.move(at(0.5), map.y + 20, { steps: 3 });
+        await page.mouse.up();
+        await page.locator(".heat-status", { hasText: /^Selected: 60\.000.s – 120\.000.s · / }).waitFor();
+        await page.waitForURL(/heat=60000-120000/);
+        await page.getByRole("button", { name: "Threads", exact: true }).click();
+        await page.locator(".thread-chart .live-note", { hasText: /^\d+.pools? · 3.min · .* · of the history whole minutes and pools are known/ }).waitFor();
+        const heights = await page.locator(".track").first().evaluate((canvas) => { // of the columns
+            const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+
+            return Array.from({ length: width }, (_, x) => Array.from({ length: height }, (__, y) => data[4 * (y * width + x) + 3]).filter(Boolean).length);
+        });
+
+        assert.ok(heights.every((high) => high > 0), heights.join()); // all of the minute, in place of its first moment
+        assert.ok(new Set(heights).size <= 3 + 2, heights.join()); // three minutes, two borders
+        await page.locator(".threads .name").first().click();
+        await page.locator(".threads .sub-row .name").first().click();
+        await page.locator(".flame-status", { hasText: "of the history no order of stacks is known" }).waitFor();
+        assert.ok(!await page.locator(".flame-canvas").isVisible());
         await close(page);
     });
 

@@ -65,6 +65,17 @@ test("boxes of a level are in order of their ends, and the one of a moment is fo
     assert.equal(firstAfter(levels[1].boxes, 150), 3); // behind the last one
 });
 
+test("a track has the time of a part of the history spread over it, and a flame chart has none of it", () => {
+    const { profile } = workers();
+    const times = openTimes({ times: [0, -1, 2, 0, 3, 60000, 2], meta: { start: "2026-11-26T03:00:00Z" },
+        warnings: ["from 2026-11-26T03:00:00Z to 2026-11-26T03:01:00Z this answer comes from the history: merged by minutes, without the times of single samples; threads have the name of their pool"] });
+    const { pools: [{ threads: [first] }], total, hasParts, endMs } = tracksOf(profile, times);
+
+    assert.deepEqual([total, hasParts, endMs], [130, true, 60000]); // 20 and 100 ms, and 10 of the second worker
+    assert.deepEqual(first.spans.map(({ to, ms, isPart }) => [to, ms, isPart]), [[60000, 60000, true], [60000, 100, false]]);
+    assert.deepEqual([...cellsOf([first], 0, 60000, 2).get(KIND.C2)].map((ms) => Math.round(ms)), [10, 10]);
+});
+
 test("sums made once say the same as the samples, coarse and fine", () => {
     const { profile, times } = workers();
     const { pools: [{ threads }], endMs } = tracksOf(profile, times);

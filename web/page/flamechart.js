@@ -33,8 +33,12 @@ export class FlameChart {
         if (profile !== this.profile)
             this.looks = new Looks(profile);
         Object.assign(this, { profile, thread, view, theme });
-        this.levels = levelsOf(boxesOf(profile, thread.spans)).slice(0, LEVELS_MAX);
-        this.usual = `${formatValue(thread.total * 1e6, "nanoseconds")} in ${plural(samplesOf(thread), "sample", "samples")}`;
+        const known = thread.spans.filter(({ isPart }) => !isPart);
+
+        this.levels = levelsOf(boxesOf(profile, known)).slice(0, LEVELS_MAX);
+        this.usual = `${formatValue(thread.total * 1e6, "nanoseconds")} in ${plural(samplesOf(thread), "sample", "samples")}` +
+            (known.length < thread.spans.length ? " · of the history no order of stacks is known" : "");
+        this.canvas.hidden = !known.length;
         this.root.hidden = false;
         this.tall.style.height = `${this.levels.length * ROW_HEIGHT}px`;
         setText(this.title, thread.name);

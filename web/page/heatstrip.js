@@ -5,7 +5,7 @@ import { getText } from "./api.js";
 import { HeatMap, heatGrid } from "../viewer/heatmap.js";
 import { stopsOf } from "../shared/moments.js";
 import { button } from "./notice.js";
-import { countCells, openTimes, profileBetween } from "../shared/ranges.js";
+import { countCells, openTimes, profileBetween, wholeParts } from "../shared/ranges.js";
 import { openProfile } from "../shared/tree.js";
 
 // The heatmap format is a page that carries its data, with no "<" in it.
@@ -53,7 +53,7 @@ export class HeatStrip {
 
         this.map.range = null;
         this.map.setData(grid, countCells(this.times, grid.cells, grid.cellMs), endMs, stopsOf(this.profile.moments),
-            this.profile.pausesLeftOut);
+            this.profile.pausesLeftOut, Boolean(this.times.parts));
         if (Number(from) < Number(to))
             this.map.setRange(Number(from), Number(to));
         this.select(Number(from) < Number(to) ? [Number(from), Number(to)] : null);
@@ -70,8 +70,11 @@ export class HeatStrip {
         this.map.setTheme(theme);
     }
 
-    select(range) {
-        this.range = range;
+    select(chosen) {
+        const range = this.range = chosen && wholeParts(this.times, ...chosen);
+
+        if (range && range.join() !== chosen.join())
+            this.map.setRange(...range);
         this.panel.setProfile(range ? profileBetween(this.profile, this.times, ...range) : this.profile, { keep: true });
         this.on.changed();
     }

@@ -24,6 +24,7 @@ const DRAG_LEAST_MS = 5;
 const STATES_SAID = 4;
 const WAITS = ["wall", "offcpu"]; // events that have idle threads
 const RARE_NOTE = " · looks were rare: gaps are not known, and shares are estimates";
+const PARTS_NOTE = " · of the history whole minutes and pools are known, or longer parts: no threads, and no moments";
 const RARE_SHARE = 0.8; // of the time was looked at
 const IDLE_NOTE = " · only threads of the VM were busy: idle ones are shown, too";
 const THREAD_EVENTS = [["wall", "All of their time"], ["cpu", "CPU time"]];
@@ -150,11 +151,11 @@ export class ThreadChart {
         this.idle.checked = idle;
         this.view = { from: 0, to: Math.max(1, this.tracks.endMs) };
         this.flame.hide();
-        const { pools, total, seen, endMs } = this.tracks;
+        const { pools, total, seen, endMs, hasParts } = this.tracks;
         const count = pools.reduce((sum, { threads }) => sum + threads.length, 0);
 
-        setText(this.note, total > 0 ? `${plural(count, "thread", "threads")} in ${plural(pools.length, "pool", "pools")} · ${formatSeconds(endMs / 1000)} · ` +
-            `${formatValue(total * 1e6, "nanoseconds")} together${idle && !this.idleIsChosen ? IDLE_NOTE : ""}${seen < RARE_SHARE * total ? RARE_NOTE : ""}` : "");
+        setText(this.note, total > 0 ? `${hasParts ? "" : `${plural(count, "thread", "threads")} in `}${plural(pools.length, "pool", "pools")} · ${formatSeconds(endMs / 1000)} · ` +
+            `${formatValue(total * 1e6, "nanoseconds")} together${idle && !this.idleIsChosen ? IDLE_NOTE : ""}${seen < RARE_SHARE * total ? RARE_NOTE : ""}${hasParts ? PARTS_NOTE : ""}` : "");
         setText(this.scaleNote, `Over time · at the right: ${this.isOfThreads ? "threads" : "CPUs"} at full height`);
         this.showLegend(pools, total);
         this.table.hidden = !pools.length;
@@ -309,7 +310,7 @@ export class ThreadChart {
         const { canvas, threads } = row, sums = row.sums || (row.sums = new TrackSums(threads, Math.max(1, this.tracks.endMs)));
         const scale = devicePixelRatio || 1, cells = Math.max(1, Math.floor(width / CELL)), palette = paletteOf(this.theme);
         const { from, to } = this.view, kinds = sums.cells(from, to, cells), layers = LEGEND_ORDER.filter((kind) => kinds.has(kind));
-        const cellMs = (to - from) / cells, all = this.isOfThreads ? threads.length : Infinity;
+        const cellMs = (to - from) / cells, all = this.isOfThreads && !this.tracks.hasParts ? threads.length : Infinity; // a thread of the history is a pool
         const top = Math.min(all, topOf(mostOf([...kinds.values()], cells) / cellMs));
 
         if (row.top.textContent !== String(top)) // rarely: the browser then lays the row out again

@@ -47,8 +47,8 @@ function addUp(track, kind, ms) {
     track.kinds.set(kind, (track.kinds.get(kind) || 0) + ms);
 }
 
-// {pools: [{name, threads, total, kinds}], total, seen, endMs, hasJava}; seen: of the total, what was looked at itself, not stood for; a thread is {name, total, kinds, spans: [{to, ms, kind, row, count}]} in order of
-// time. total, ms, to: in milliseconds. kinds: milliseconds by the kind of the leaf. The longest first.
+// {pools: [{name, threads, total, kinds}], total, seen, endMs, hasJava, hasParts}; seen: of the total, what was looked at itself, not stood for; a thread is {name, total, kinds, spans: [{to, ms, kind, row, count, weight, isPart}]} in order of
+// time. isPart: somewhere in that part of the history. weight: of what is drawn, how many threads at once. total, ms, to: in milliseconds. kinds: milliseconds by the kind of the leaf. The longest first.
 export function tracksOf(profile, times) {
     const rows = describeRows(profile);
     const threads = rows.names.map((name) => ({ name, total: 0, kinds: new Map(), spans: [] }));
@@ -57,10 +57,13 @@ export function tracksOf(profile, times) {
     for (let i = 0; i < times.size; i++) {
         const row = times.row[i], thread = threads[rows.of[row]], kind = rows.kind[row], ms = times.span ? times.span[i] : rows.ms[row];
 
-        thread.spans.push({ to: times.ms[i], ms, kind, row, count: times.count[i] });
-        seen += ms * times.count[i];
-        addUp(thread, kind, ms * times.count[i] * (times.stands ? times.stands[i] : 1));
-        endMs = Math.max(endMs, times.ms[i]);
+        const count = times.count[i], sum = ms * count * (times.stands ? times.stands[i] : 1), until = times.parts && times.parts.get(times.ms[i]);
+
+        thread.spans.push(until ? { to: until, ms: until - times.ms[i], kind, row, count, weight: sum / (until - times.ms[i]), isPart: true }
+            : { to: times.ms[i], ms, kind, row, count, weight: count, isPart: false });
+        seen += ms * count;
+        addUp(thread, kind, sum);
+        endMs = Math.max(endMs, until || times.ms[i]);
     }
     const pools = new Map();
 
@@ -78,7 +81,7 @@ export function tracksOf(profile, times) {
 
     for (const pool of list)
         pool.threads.sort(byTotal);
-    return { pools: list, total: list.reduce((sum, { total }) => sum + total, 0), seen, endMs, hasJava: rows.hasJava };
+    return { pools: list, total: list.reduce((sum, { total }) => sum + total, 0), seen, endMs, hasJava: rows.hasJava, hasParts: Boolean(times.parts) };
 }
 
 // How many samples a thread has: those of one moment are one span.
@@ -106,7 +109,7 @@ export function cellsOf(threads, from, to, cells, longestMs = Infinity) {
 
     for (const { spans } of threads)
         for (let i = firstAfter(spans, from); i < spans.length && spans[i].to - longestMs < to; i++) {
-            const { to: end, ms, kind, count } = spans[i], begin = Math.max(from, end - ms), until = Math.min(to, end);
+            const { to: end, ms, kind, weight } = spans[i], begin = Math.max(from, end - ms), until = Math.min(to, end);
 
             if (until <= begin)
                 continue;
@@ -117,7 +120,7 @@ export function cellsOf(threads, from, to, cells, longestMs = Infinity) {
             const last = Math.min(cells - 1, Math.floor((until - from) / cellMs));
 
             for (let c = Math.floor((begin - from) / cellMs); c <= last; c++)
-                sums[c] += count * Math.max(0, Math.min(until, from + (c + 1) * cellMs) - Math.max(begin, from + c * cellMs));
+                sums[c] += weight * Math.max(0, Math.min(until, from + (c + 1) * cellMs) - Math.max(begin, from + c * cellMs));
         }
     return kinds;
 }

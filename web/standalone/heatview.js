@@ -5,7 +5,7 @@
 import { KEYS } from "../viewer/bars.js";
 import { HeatMap, heatGrid } from "../viewer/heatmap.js";
 import { stopsOf } from "../shared/moments.js";
-import { countCells, openTimes, profileBetween } from "../shared/ranges.js";
+import { countCells, openTimes, profileBetween, wholeParts } from "../shared/ranges.js";
 import { Standalone, startStandalone } from "./standalone.js";
 import { openProfile } from "../shared/tree.js";
 
@@ -30,7 +30,7 @@ class HeatView extends Standalone {
         const grid = heatGrid(endMs / 1000);
 
         this.map.setData(grid, countCells(this.times, grid.cells, grid.cellMs), endMs, stopsOf(this.profile.moments),
-            this.profile.pausesLeftOut);
+            this.profile.pausesLeftOut, Boolean(this.times.parts));
         super.show();
     }
 
@@ -39,9 +39,12 @@ class HeatView extends Standalone {
         this.map.setTheme(theme);
     }
 
-    // @range: [from, to) in ms, or null for all.
-    select(range) {
-        this.range = range;
+    // @chosen: [from, to) in ms, or null for all.
+    select(chosen) {
+        const range = this.range = chosen && wholeParts(this.times, ...chosen);
+
+        if (range && range.join() !== chosen.join())
+            this.map.setRange(...range);
         this.panel.setProfile(range ? profileBetween(this.profile, this.times, ...range) : this.profile, { keep: true });
     }
 

@@ -15,6 +15,7 @@ const CELL_HEIGHT = 4;
 const CELL_WIDEST = 24;
 const STOP_WIDEST = 4;
 const STOPS_TOLD = 2; // in words; of more, their number
+const PARTS_KNOWN = "Of the history whole minutes are known, or longer parts: their samples are spread evenly, and a drag takes all of them. ";
 const HEAT_STEPS = 24;
 const HEAT = { light: [[0.97, 0.01, 60], [0.45, 0.19, 29]], dark: [[0.24, 0.01, 60], [0.80, 0.17, 60]] };
 
@@ -36,6 +37,9 @@ export function formatOffset(ms, longest) {
 
     return text.join(":") + ":" + (seconds % 60).toFixed(1).padStart(4, "0");
 }
+
+// "2.3 samples" of a part of the history that is spread over cells.
+const samplesText = (n) => (Math.abs(n - Math.round(n)) < 1e-3 ? plural(Math.round(n), "sample", "samples") : `${n.toFixed(1)}\u00a0samples`);
 
 function heatColours(theme) {
     const [from, to] = HEAT[theme] || HEAT.light;
@@ -71,9 +75,11 @@ export class HeatMap {
         new ResizeObserver(() => this.draw()).observe(this.root);
     }
 
-    // @counts: samples by cell, @stops: as stopsOf(), @stopsLeftOut: how many shorter ones there are besides.
-    setData(grid, counts, endMs, stops, stopsLeftOut) {
+    // @counts: samples by cell, @stops: as stopsOf(), @stopsLeftOut: how many shorter ones there are besides, @hasParts: of samples of the
+    // history the part alone is known.
+    setData(grid, counts, endMs, stops, stopsLeftOut, hasParts) {
         this.grid = grid;
+        this.hasParts = hasParts;
         this.stops = stops;
         this.stopsLeftOut = stopsLeftOut;
         this.counts = counts;
@@ -191,7 +197,7 @@ export class HeatMap {
         const to = Math.min((last + 1) * grid.cellMs, Math.max(endMs, first * grid.cellMs));
 
         return `${formatOffset(first * grid.cellMs, endMs)} – ${formatOffset(to, endMs)} · ` +
-            `${plural(samples, "sample", "samples")} · ${formatShare(samples, this.total)}` + this.stopsText(first, last);
+            `${samplesText(samples)} · ${formatShare(samples, this.total)}` + this.stopsText(first, last);
     }
 
     stopsText(first, last) {
@@ -215,7 +221,7 @@ export class HeatMap {
             return;
         const chosen = range ? "Selected: " + this.textOf(...range) + ". Esc clears."
             : `A column is ${formatOffset(grid.columnMs, 0).replace(".000", "")}, a cell ${formatCount(grid.cellMs)}\u00a0ms. ` +
-                this.stopsNote() +
+                this.stopsNote() + (this.hasParts ? PARTS_KNOWN : "") +
                 "Drag over a range to see its flame graph.";
 
         setText(this.status, cell >= 0 ? this.textOf(cell, cell) : chosen);
