@@ -67,7 +67,7 @@ class VirtualYields(test_virtual_waits.VirtualWaits):
         jvm = self.start_yields(25)
         for what in "slowly", "pin":
             self.begin(jvm, what)
-        profile = self.probed(jvm, 2, interval="1ms")
+        profile = self.probed(jvm, 2, interval="100us")
         self.assert_by_probes(profile)
         self.assertAlmostEqual(self.threads_at(profile, "VirtualYields.sleeper"), SLEEPERS, delta=SLEEPERS * 0.01)
         self.assertAlmostEqual(self.threads_at(profile, "VirtualYields$Held.hold", kind="pinned"), 1, delta=0.2, msg=profile.describe())
