@@ -119,12 +119,30 @@ bool param_takes_list(const char *name)
     return false;
 }
 
-/* Refuses an unknown parameter: the sentence suggests the nearest name, the remedy lists all
+/* Writes the @count (at least 1) names of parameters that a route takes. A list without room ends
+ * with a whole name. */
+static void list_names(const char *const *names, size_t count, char ret[ERROR_REMEDY_MAX])
+{
+    static const char REST[] = ", ... (GET /openapi.json lists all)";
+    size_t n = (size_t)snprintf(ret, ERROR_REMEDY_MAX, "it takes %s", names[0]);
+
+    for (size_t i = 1; i < count; i++) {
+        size_t more = strlen(names[i]) + 2 + (i + 1 < count ? strlen(REST) : 0);
+
+        if (n + more >= ERROR_REMEDY_MAX) {
+            snprintf(ret + n, ERROR_REMEDY_MAX - n, "%s", REST);
+            return;
+        }
+        n += (size_t)snprintf(ret + n, ERROR_REMEDY_MAX - n, ", %s", names[i]);
+    }
+}
+
+/* Refuses an unknown parameter: the sentence suggests the nearest name, the remedy lists
  * names. */
 static int refuse_unknown(struct span name, param_set allowed, struct error *err)
 {
     const char *names[PARAM_COUNT], *near;
-    char list[ERROR_REMEDY_MAX] = "", show[QUERY_SHOW_MAX];
+    char list[ERROR_REMEDY_MAX], show[QUERY_SHOW_MAX];
     size_t count = 0;
 
     for (size_t i = 0; i < PARAM_COUNT; i++) {
@@ -132,11 +150,8 @@ static int refuse_unknown(struct span name, param_set allowed, struct error *err
             names[count++] = PARAMS[i].name;
     }
     near = value_nearest(name, names, count);
-    for (size_t i = 0; i < count; i++) {
-        size_t n = strlen(list);
-
-        snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "it takes ", names[i]);
-    }
+    if (count)
+        list_names(names, count, list);
     error_remedy(err, "%s", count ? list : "leave it out");
     query_show(name, show);
     if (near)

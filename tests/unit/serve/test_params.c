@@ -163,6 +163,38 @@ START_TEST(groups_in_the_order_of_the_query)
     ck_assert_int_eq(parse("by=pool&by=span", PARAMS_PROFILE, &p, &err), 0);
     ck_assert(params_want_context(&p));
     params_deinit(&p);
+    ck_assert_int_eq(parse("by=kind", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_uint_eq(p.view.by[0], VIEW_BY_KIND);
+    params_deinit(&p);
+    ck_assert_int_lt(parse("by=kinds", PARAMS_PROFILE, &p, &err), 0);
+    ck_assert_msg(strstr(err.msg, "state, kind, operation"), "%s", err.msg);
+    params_deinit(&p);
+}
+END_TEST
+
+/* The names of parameters that a route takes: all, or up to a whole name. */
+START_TEST(a_list_of_names_ends_with_a_whole_name)
+{
+    static const char REST[] = ", ... (GET /openapi.json lists all)";
+    struct error err = ERROR_NULL;
+    struct params p;
+    size_t n, k;
+
+    ck_assert_int_lt(parse("nonsense=1", PARAMS_PROFILE, &p, &err), 0);
+    params_deinit(&p);
+    n = strlen(err.remedy);
+    ck_assert_uint_gt(n, sizeof(REST));
+    ck_assert_msg(strcmp(err.remedy + n - strlen(REST), REST) == 0, "%s", err.remedy);
+    err.remedy[n - strlen(REST)] = '\0';
+    for (k = 0; k < PARAM_COUNT; k++) {
+        if (strcmp(strrchr(err.remedy, ' ') + 1, param_name((enum param_id)k)) == 0)
+            break;
+    }
+    ck_assert_msg(k < PARAM_COUNT, "%s", err.remedy);
+
+    ck_assert_int_lt(parse("nonsense=1", PARAM_BIT(PARAM_PID) | PARAM_BIT(PARAM_POD), &p, &err), 0);
+    ck_assert_str_eq(err.remedy, "it takes pid, pod");
+    params_deinit(&p);
 }
 END_TEST
 
@@ -337,6 +369,7 @@ int main(void)
     tcase_add_test(tc, groups_by_requests);
     tcase_add_test(tc, calls_are_of_waits);
     tcase_add_test(tc, groups_in_the_order_of_the_query);
+    tcase_add_test(tc, a_list_of_names_ends_with_a_whole_name);
     tcase_add_test(tc, takes_several_events);
     tcase_add_loop_test(tc, refuses_lists_that_do_not_fit, 0, ARRAY_SIZE(WRONG_LISTS));
     tcase_add_test(tc, bounds_lists_and_texts);
