@@ -62,7 +62,9 @@ static const struct route ROUTES[] = {
           .text = "With `from` or `at` nothing is sampled. The answer is then one table of what "
                   "the flight recorder, the history and the store hold of that time. With `by` "
                   "there is a line for each group, the greatest first, and below it its hottest "
-                  "functions; JSON then has `groups`, too, and `groups_left_out`.",
+                  "functions; JSON then has `groups`, too, and `groups_left_out`. It takes the "
+                  "parameters of `/profile` for targets and filters, but neither `calls` nor "
+                  "`over`: a call is longer than a table. JSON has all `warnings`, a table two.",
           .types = "text/plain text/event-stream") },
 
     { "/api/v1/jvms", METHOD_GET, ROLE_VIEW, PARAMS_TARGET | BIT(LIST_FORMAT), .waits = true,
@@ -277,8 +279,8 @@ static const struct route ROUTES[] = {
       .finish = finish_pprof, .audit = AUDIT_CAPTURE,
       DOC("getPprofProfile", "Sample for some seconds and answer as Go programs do", "pprof, gzip.",
           "400 403 404 409 413 503",
-          .text = "For scrapers: unknown parameters are ignored, of repeated ones the first "
-                  "counts. The capture is not stored.",
+          .text = "For scrapers: unknown parameters are ignored, and of a repeated `seconds` the "
+                  "first counts. The capture is not stored.",
           .types = "application/octet-stream") },
     { "/debug/pprof/heap", METHOD_GET, ROLE_PROFILE, PARAMS_TARGET | BIT(SECONDS) | PARAMS_LENIENT,
       .waits = true, .handle = handle_pprof_event, .finish = finish_pprof, .audit = AUDIT_CAPTURE,

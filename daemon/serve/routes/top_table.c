@@ -15,6 +15,7 @@
 #define CLEAR_BELOW "\x1b[J"
 #define TOP_NAME_BYTES 8192 /* bytes of the names of a group */
 #define TOP_GROUPS_MAX 200
+#define WARNINGS_SHOWN 2 /* warnings of the profile in a table */
 #define FIXED_COLUMNS 31 /* columns before the name */
 
 static void end_line(const struct top_opts *o, struct buf *out)
@@ -122,8 +123,13 @@ static void add_header(const struct view *v, const struct top_opts *o, struct bu
              (unsigned long long)p->lost, (unsigned long long)v->unknown,
              (unsigned long long)v->truncated);
     add_line(o, out, text);
-    for (size_t i = 0; i < MIN(p->warning_count, (size_t)2); i++)
+    for (size_t i = 0; i < MIN(p->warning_count, (size_t)WARNINGS_SHOWN); i++)
         add_line(o, out, p->warnings[i]);
+    if (p->warning_count > WARNINGS_SHOWN) {
+        snprintf(text, sizeof(text), "%zu more warnings: /profile?format=summary has them",
+                 p->warning_count - WARNINGS_SHOWN);
+        add_line(o, out, text);
+    }
     if (v->left_out[0])
         add_line(o, out, v->left_out);
     end_line(o, out);
@@ -278,16 +284,19 @@ json_t *top_json(const struct view *v, size_t rows)
     _cleanup_free_ struct top_function *list = NULL;
     const struct profile *p = v->profile;
     size_t count = 0;
-    json_t *ret;
+    json_t *ret, *warnings;
 
     if (top_functions(v, &list, &count) < 0)
         return NULL;
-    ret = json_pack("{s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:o}", "target", p->target, "event",
-                    view_event(v)->name, "hz", profile_event_hz(view_event(v)), "seconds",
+    warnings = json_array();
+    for (size_t i = 0; i < v->warning_count; i++)
+        json_array_append_new(warnings, json_string(v->warnings[i]));
+    ret = json_pack("{s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:o, s:o}", "target", p->target,
+                    "event", view_event(v)->name, "hz", profile_event_hz(view_event(v)), "seconds",
                     p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
                     "samples", (json_int_t)v->samples, "lost", (json_int_t)p->lost, "unknown",
-                    (json_int_t)v->unknown, "truncated", (json_int_t)v->truncated, "functions",
-                    functions_json(v, list, MIN(count, rows)));
+                    (json_int_t)v->unknown, "truncated", (json_int_t)v->truncated, "warnings",
+                    warnings, "functions", functions_json(v, list, MIN(count, rows)));
     if (ret && has_groups(v) && put_groups(v, rows, ret) < 0) {
         json_decref(ret);
         return NULL;

@@ -198,6 +198,36 @@ START_TEST(a_table_has_200_groups_at_most)
 }
 END_TEST
 
+/* JSON has each warning; a table has two, and the number of the others. */
+START_TEST(a_table_leads_to_further_warnings)
+{
+    const struct top_opts how = { .width = 80, .rows = 20 };
+    struct profile meta = { .event_count = 1, .events = { { "cpu", "nanoseconds", 10, false } } };
+    _cleanup_buf_ struct buf out = BUF_UPTO(1 << 20);
+    struct profile *p = NULL;
+    struct view *v = NULL;
+    json_t *value, *list;
+
+    sample(1, thread_of(0, 100, "worker"), STATE_RUNNING);
+    for (int i = 0; i < 2 + _i; i++)
+        record_warn(rec, "warning %d", i);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(view_new(p, &(struct view_opts){ 0 }, &v, NULL), 0);
+    ck_assert_int_eq(top_table(v, &how, &out), 0);
+    buf_add_char(&out, '\0');
+    ck_assert_ptr_nonnull(strstr(out.p, "warning 1\n"));
+    ck_assert_ptr_null(strstr(out.p, "warning 2"));
+    ck_assert_int_eq(strstr(out.p, "\n1 more warnings: /profile?format=summary") != NULL, _i);
+    value = top_json(v, how.rows);
+    list = json_object_get(value, "warnings");
+    ck_assert_uint_eq(json_array_size(list), 2 + _i + 1); /* one sample is few */
+    ck_assert_str_eq(json_string_value(json_array_get(list, 1)), "warning 1");
+    json_decref(value);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
 static const struct {
     const char *event;
     bool sampled; /* it has samples, but a parameter hides all of them */
@@ -239,6 +269,7 @@ int main(void)
     tcase_add_loop_test(tc, puts_a_frame_for_each, 0, ARRAY_SIZE(CASES));
     tcase_add_loop_test(tc, lists_groups_by_weight, 0, 2);
     tcase_add_loop_test(tc, a_table_has_200_groups_at_most, 0, 2);
+    tcase_add_loop_test(tc, a_table_leads_to_further_warnings, 0, 2);
     tcase_add_loop_test(tc, a_table_without_samples, 0, ARRAY_SIZE(EMPTY));
     return suite_run_case("view_groups", tc);
 }
