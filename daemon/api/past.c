@@ -11,6 +11,41 @@ static const char TOO_MANY[] = "more than 1000 captures are stored of this time:
 static const char AT_ONCE[] = "captures of this time overlap: samples that two of them took count "
                               "twice; GET /api/v1/captures lists them";
 
+/* ---- sources of names ---- */
+
+/* Where the parts of a profile have the names of Java frames from, as in profile.symbols. */
+struct sources {
+    char text[sizeof(((struct profile *)0)->symbols)]; /* of the first part; "": there is none */
+    char words[64];                                    /* "agent, memory": before the ':' of each */
+    bool differ;
+};
+
+static void sources_add(struct sources *s, const char *symbols)
+{
+    struct span words = { symbols, strcspn(symbols, ":") }, part;
+    char word[32];
+
+    if (!s->text[0])
+        snprintf(s->text, sizeof(s->text), "%s", symbols);
+    s->differ |= strcmp(s->text, symbols) != 0;
+    while (span_take_until(&words, ',', &part)) {
+        size_t n = strlen(s->words);
+
+        span_copy(span_trim(part), word, sizeof(word));
+        if (!strstr(s->words, word)) /* no source's name is part of another's */
+            snprintf(s->words + n, sizeof(s->words) - n, "%s%s", n ? ", " : "", word);
+    }
+}
+
+/* Writes the sources to @p, unless there are none. */
+static void sources_write(const struct sources *s, struct profile *p)
+{
+    if (s->differ)
+        snprintf(p->symbols, sizeof(p->symbols), "%s: as each part was taken", s->words);
+    else if (s->text[0])
+        snprintf(p->symbols, sizeof(p->symbols), "%s", s->text);
+}
+
 /* ---- stored captures ---- */
 
 /* A stored capture, before its profile is read. */
@@ -20,10 +55,11 @@ struct stored {
 };
 
 struct stored_list {
-    struct profile *meta;                   /* facts of the merged profile; gets the events of the
-                                             * captures */
-    const char *event;                      /* wanted events, names with commas between them; NULL:
-                                             * all */
+    struct profile *meta; /* facts of the merged profile; gets the events of the
+                           * captures */
+    const char *event;    /* wanted events, names with commas between them; NULL:
+                           * all */
+    struct sources sources;
     struct stored items[PAST_CAPTURES_MAX]; /* newest first */
     size_t count;
 };
@@ -56,6 +92,7 @@ static int add_stored(void *cookie, const struct store_capture *c)
         return 0;
     *s = (struct stored){ .start_ns = c->start_ns, .end_ns = c->end_ns };
     memcpy(s->id, c->id, sizeof(s->id));
+    sources_add(&l->sources, c->symbols);
     for (uint32_t i = 0; i < c->event_count; i++)
         if (!l->event || events_listed(span_of(l->event), c->events[i].name))
             profile_add_event(l->meta, &c->events[i]);
@@ -99,6 +136,7 @@ static void stored_meta(const struct past_filter *f, const struct stored_list *l
     from_ns = MAX(from_ns, l->items[l->count - 1].start_ns); /* no earlier than the oldest */
     past_meta(f, from_ns, to_ns == UINT64_MAX ? clock_realtime_ns() : to_ns, &facts);
     facts.start_realtime_ns = from_ns;
+    sources_write(&l->sources, &facts);
     memcpy(facts.events, meta->events, sizeof(facts.events));
     facts.event_count = meta->event_count;
     if (too_many)
@@ -255,14 +293,18 @@ static int nothing_known(uint64_t oldest_realtime_ns, const struct recorded_past
 static int past_together(const struct past_filter *f, const struct time_range *range,
                          struct profile *const *parts, size_t count, struct profile **ret)
 {
+    struct sources sources = { 0 };
     struct profile meta;
     uint64_t from_ns = UINT64_MAX;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         from_ns = MIN(from_ns, parts[i]->start_realtime_ns);
+        sources_add(&sources, parts[i]->symbols);
+    }
     from_ns = MAX(range->from_ns, from_ns);
     past_meta(f, from_ns, MIN(range->to_ns, clock_realtime_ns()), &meta);
     meta.start_realtime_ns = from_ns;
+    sources_write(&sources, &meta);
     return profile_merge(parts, count, NULL, &meta, ret);
 }
 

@@ -328,10 +328,16 @@ static void warn_missing(const char *events, struct profile *p)
         if (k < p->event_count || count == 1)
             continue;
         span_copy(names[i], name, sizeof(name));
-        profile_warn(p, "no samples of event=%s are known in that time%s", name,
-                     past_is_recorded(name)
-                         ? ""
-                         : ": the flight recorder has only cpu, offcpu, wall, lock and alloc");
+        if (!past_is_recorded(name) && past_is_recorded(events))
+            profile_warn(p,
+                         "event=%s is missing: where the flight recorder or the history has the "
+                         "other events, captures are not read. Ask for event=%s alone",
+                         name, name);
+        else
+            profile_warn(p, "no samples of event=%s are known in that time%s", name,
+                         past_is_recorded(name)
+                             ? ""
+                             : ": the flight recorder has only cpu, offcpu, wall, lock and alloc");
     }
 }
 

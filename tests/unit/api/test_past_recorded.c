@@ -310,6 +310,32 @@ START_TEST(the_words_are_valid_utf8)
 }
 END_TEST
 
+static const struct {
+    const char *events, *warning;
+} MISSING[] = {
+    { "cpu,cycles", "event=cycles is missing: where the flight recorder or the history has the "
+                    "other events, captures are not read. Ask for event=cycles alone" },
+    { "cpu,lock", "no samples of event=lock are known in that time" },
+    { "page-faults,cycles", "no samples of event=page-faults are known in that time: the flight "
+                            "recorder has only cpu, offcpu, wall, lock and alloc" },
+    { "cpu", NULL },
+};
+
+/* A capture of an event that is not recorded is read only if all events are so. */
+START_TEST(what_is_not_read_is_not_called_unknown)
+{
+    const struct target_selector t = { .viewer = &VIEWER_WHOLE };
+    struct profile *p = make_profile("a", NSEC_PER_SEC, 3, "leaf");
+    size_t had = p->warning_count;
+
+    past_warn(&t, "", MISSING[_i].events, p);
+    ck_assert_int_eq(p->warning_count > had, MISSING[_i].warning != NULL);
+    if (MISSING[_i].warning)
+        ck_assert_str_eq(p->warnings[had], MISSING[_i].warning);
+    profile_unref(p);
+}
+END_TEST
+
 START_TEST(recorded_names_that_are_slow_to_match)
 {
     const struct target_selector t = { .viewer = &VIEWER_WHOLE, .jvm = "order.*service|shop" };
@@ -507,6 +533,7 @@ int main(void)
     tcase_add_test(tc, a_pid_over_a_restart_of_flamed);
     tcase_add_test(tc, a_moment_of_several_events);
     tcase_add_test(tc, a_stored_launcher);
+    tcase_add_loop_test(tc, what_is_not_read_is_not_called_unknown, 0, ARRAY_SIZE(MISSING));
     tcase_add_test(tc, the_words_are_valid_utf8);
     tcase_add_test(tc, one_process_meets_all_selectors);
     return run_store_tests("past_recorded", tc);

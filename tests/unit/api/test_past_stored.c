@@ -63,10 +63,42 @@ START_TEST(a_damaged_capture_is_left_out)
 }
 END_TEST
 
+static const struct {
+    const char *first, *second, *merged;
+} SOURCES[] = {
+    { "agent: asked for", "agent: asked for", "agent: asked for" },
+    { "agent: asked for", "memory: read from the JVM",
+      "memory, agent: as each part was taken" }, /* the newest first */
+    { "memory: read from the JVM", "memory: as text", "memory: as each part was taken" },
+    { "agent, memory: as each part was taken", "memory: as text",
+      "memory, agent: as each part was taken" },
+};
+
+START_TEST(captures_say_where_their_names_come_from)
+{
+    struct profile *a = make_profile(FIRST, 1000 * NSEC_PER_SEC, 100, "work");
+    struct profile *b = make_profile(SECOND, 2000 * NSEC_PER_SEC, 50, "rest"), *p = NULL;
+    struct store *s = open_store(0, 0);
+    struct error err = ERROR_NULL;
+
+    snprintf(a->symbols, sizeof(a->symbols), "%s", SOURCES[_i].first);
+    snprintf(b->symbols, sizeof(b->symbols), "%s", SOURCES[_i].second);
+    ck_assert_int_eq(store_put(s, a, NULL, 0, NULL), 0);
+    ck_assert_int_eq(store_put(s, b, NULL, 0, NULL), 0);
+    ck_assert_msg(ask(s, &p, &err) == 0, "%s", err.msg);
+    ck_assert_str_eq(p->symbols, SOURCES[_i].merged);
+    profile_unref(p);
+    store_close(s);
+    profile_unref(a);
+    profile_unref(b);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("past_stored");
 
     tcase_add_loop_test(tc, a_damaged_capture_is_left_out, 0, 3);
+    tcase_add_loop_test(tc, captures_say_where_their_names_come_from, 0, ARRAY_SIZE(SOURCES));
     return run_store_tests("past_stored", tc);
 }
