@@ -320,7 +320,7 @@ static int finish_warnings(struct profile *p, struct record *r)
     if (contexts_without_ids(r->contexts))
         record_warn(r,
                     "%llu samples have no trace: the profile holds the most different requests "
-                    "that it can; lower seconds",
+                    "that it can; lower seconds, or ask for a shorter range",
                     (unsigned long long)contexts_without_ids(r->contexts));
     if (contexts_without_name(r->contexts))
         record_warn(r, "a service has more than %u operations: the others are [other operations]",

@@ -168,15 +168,18 @@ static bool merge_part(const struct merger *m, struct profile_sample *s)
 static int merge_context(struct merger *m, const struct profile_sample *s, uint32_t thread,
                          uint32_t *ret)
 {
-    uint32_t context = s->context;
-    const struct profile_context *c = &m->p->contexts[context];
-    int r = 0;
+    const struct profile_context *c = &m->p->contexts[s->context];
+    uint64_t without = contexts_without_ids(m->record->contexts);
+    int r;
 
-    if (context && m->contexts[context] == MERGE_NONE)
-        r = record_context(m->record, thread, c, intern_get(m->p->strings, c->operation),
-                           s->time_ns, &m->contexts[context]);
-    if (r == 0)
-        *ret = context ? m->contexts[context] : 0;
+    *ret = s->context ? m->contexts[s->context] : 0;
+    if (*ret != MERGE_NONE)
+        return 0;
+    r = record_context(m->record, thread, c, intern_get(m->p->strings, c->operation), s->time_ns,
+                       ret);
+    /* A request without room is not remembered, so that each of its samples is counted. */
+    if (r == 0 && contexts_without_ids(m->record->contexts) == without)
+        m->contexts[s->context] = *ret;
     return r;
 }
 

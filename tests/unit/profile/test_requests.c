@@ -121,6 +121,43 @@ START_TEST(takes_the_last_name_by_time)
 }
 END_TEST
 
+#define REQUESTS UINT64_C(100000) /* of each of two profiles: more than one has room for */
+
+/* A merge counts the samples whose requests find no room, not the requests. */
+START_TEST(a_merge_counts_samples_without_a_trace)
+{
+    struct profile meta = { .event_count = 1, .events = { { "cpu", "nanoseconds", 10, false } } };
+    struct profile *parts[2], *p = NULL;
+    const char *found = NULL;
+    unsigned long long said;
+    uint64_t without = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        recorded_teardown();
+        recorded_setup_for(/* entries= */ 1000, /* samples= */ 2 * REQUESTS);
+        frame = recorded_frame("Shop", "pay", FRAME_C2, 0);
+        for (uint64_t k = 0; k < REQUESTS; k++)
+            sample(k, request(i * REQUESTS + k + 1, 7, ""));
+        for (uint64_t k = REQUESTS - 5; k < REQUESTS; k++) /* again */
+            sample(REQUESTS + k, request(i * REQUESTS + k + 1, 7, ""));
+        parts[i] = finish();
+        ck_assert_uint_eq(parts[i]->warning_count, 0);
+    }
+    ck_assert_int_eq(profile_merge(parts, 2, NULL, &meta, &p), 0);
+    for (size_t i = 0; i < p->sample_count; i++)
+        without += !profile_context_has_ids(&p->contexts[p->samples[i].context]);
+    for (size_t i = 0; i < p->warning_count && !found; i++)
+        found = strstr(p->warnings[i], "samples have no trace") ? p->warnings[i] : NULL;
+    ck_assert_ptr_nonnull(found);
+    said = strtoull(found, NULL, 10);
+    ck_assert_uint_eq(said, without);
+    ck_assert_uint_gt(without, 2);
+    profile_unref(p);
+    profile_unref(parts[0]);
+    profile_unref(parts[1]);
+}
+END_TEST
+
 START_TEST(operations_without_ids_stay_apart)
 {
     struct profile_context c = { .state = PROFILE_CONTEXT_NAMED };
@@ -324,9 +361,11 @@ int main(void)
     TCase *tc = tcase_create("requests");
 
     tcase_add_checked_fixture(tc, setup, recorded_teardown);
+    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, takes_the_last_name_of_a_request);
     tcase_add_test(tc, takes_the_last_name_by_time);
     tcase_add_test(tc, operations_without_ids_stay_apart);
+    tcase_add_test(tc, a_merge_counts_samples_without_a_trace);
     tcase_add_test(tc, operations_of_a_trace_without_spans_stay_apart);
     tcase_add_test(tc, a_process_names_its_own_requests);
     tcase_add_test(tc, counts_what_changes_by_operation);
