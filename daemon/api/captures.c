@@ -127,6 +127,7 @@ json_t *running_json(struct capture *c)
         .lost = lost_samples(&c->lost),
     };
 
+    facts.warnings = record_warnings(c->record, &facts.warning_count);
     profile_event_names(&c->meta, names);
     snprintf(facts.id, sizeof(facts.id), "%s", c->meta.id);
     return capture_json(&facts,

@@ -355,6 +355,8 @@ void record_warn(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void record_warn_process(struct record *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Counts @count samples that had no room at their source; the profile counts them as lost. */
 void record_drop(struct record *r, uint32_t count);
+/* Returns the warnings so far; borrowed until the next call for @r. */
+const char *const *record_warnings(const struct record *r, size_t *ret_count);
 size_t record_samples(const struct record *r); /* sum of the counts of samples so far */
 size_t record_bytes(const struct record *r);   /* bytes of memory */
 /* Makes an immutable profile, with copies of the names used; @r stays usable, and a later call

@@ -499,6 +499,12 @@ void record_warn_process(struct record *r, const char *fmt, ...)
     }
 }
 
+const char *const *record_warnings(const struct record *r, size_t *ret_count)
+{
+    *ret_count = r->warning_count;
+    return (const char *const *)r->warnings;
+}
+
 size_t record_samples(const struct record *r)
 {
     return (size_t)r->counted;

@@ -65,6 +65,23 @@ START_TEST(samples_before_and_after_it_are_not)
 }
 END_TEST
 
+/* Its warnings are known while it runs. */
+START_TEST(a_running_capture_shows_its_warnings)
+{
+    json_t *facts, *list;
+
+    rig_begin(&rig, "cpu", PERIOD);
+    record_warn(rig.captures.running->record, "names come from a perf map");
+    facts = running_json(rig.captures.running);
+    list = json_object_get(facts, "warnings");
+    ck_assert_str_eq(json_string_value(json_array_get(list, json_array_size(list) - 1)),
+                     "names come from a perf map");
+    json_decref(facts);
+    end(/* keep= */ false);
+    rig_finish(&rig);
+}
+END_TEST
+
 /* A view of a running capture has the losses so far, or those since the last reset. */
 START_TEST(a_view_has_the_losses_of_its_window)
 {
@@ -540,6 +557,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, samples_of_its_process_are_in_its_profile);
     tcase_add_test(tc, samples_before_and_after_it_are_not);
+    tcase_add_test(tc, a_running_capture_shows_its_warnings);
     tcase_add_test(tc, a_view_has_the_losses_of_its_window);
     tcase_add_test(tc, a_cancelled_one_has_no_profile);
     tcase_add_test(tc, one_that_lasts_ends_by_itself);
