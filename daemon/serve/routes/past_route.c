@@ -37,6 +37,9 @@ int explain_nothing(struct request *req, int outcome, struct error *err)
         return outcome;
     }
     *err = reason;
+    if (reason.parameter && strcmp(reason.parameter, param_name(PARAM_POD)) == 0)
+        error_remedy(err, "give its name, as the UID of a pod that ended is not kept; %.150s",
+                     reason.remedy);
     return r;
 }
 

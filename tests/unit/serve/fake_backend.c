@@ -83,6 +83,10 @@ void fake_see(struct fake *f, const struct viewer *v)
 
 int fake_outcome(const struct target_selector *t, struct error *err)
 {
+    if (t->pod && strcmp(t->pod, "ended") == 0) {
+        error_remedy(err, "nearest here: shop-1");
+        return error_parameter(err, "pod", BACKEND_NOT_FOUND, "no process runs in a pod 'ended'");
+    }
     switch (t->pid_count ? t->pids[0] : 0) {
     case FAKE_PID_NONE:
         error_remedy(err, "the nearest are 1000, 1001");
