@@ -6,6 +6,7 @@
 #include "api/lookout.h"
 #include "capture/capability_text.h"
 #include "capture/capture_impl.h"
+#include "capture/process_selector.h"
 #include "discover/memory_history.h"
 #include "discover/service.h"
 
@@ -61,13 +62,10 @@ static json_t *jvm_json(struct api *api, struct process *p)
         "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time", json_time(p->start_realtime_ns),
         "exec", (int)p->id.exec_no, "uid", (json_int_t)p->uid, "container_uid",
         p->container_uid >= 0 ? json_integer(p->container_uid) : json_null(), "main",
-        p->jvm == JVM_NO ? p->command
-        : p->main        ? p->main
-                         : "",
-        "args", p->args ? p->args : "", "java_version", p->java_version, "vm_name",
-        p->jvm == JVM_NO ? "GraalVM native image" : p->vm_name, "container", container, "pod", pod,
-        "cgroup", p->cgroup ? p->cgroup : "", "cpu_percent", usage.cpu_percent, "cpu_limit",
-        usage.cpu_limit > 0 ? json_real(usage.cpu_limit) : json_null(), "rss",
+        target_main_of(p), "args", p->args ? p->args : "", "java_version", p->java_version,
+        "vm_name", p->jvm == JVM_NO ? "GraalVM native image" : p->vm_name, "container", container,
+        "pod", pod, "cgroup", p->cgroup ? p->cgroup : "", "cpu_percent", usage.cpu_percent,
+        "cpu_limit", usage.cpu_limit > 0 ? json_real(usage.cpu_limit) : json_null(), "rss",
         (json_int_t)usage.rss_bytes, "allocated_bytes_per_second", allocation_rate(p), "threads",
         (int)usage.threads, "frame_pointers", (int)p->frame_pointers, "debug_non_safepoints",
         (int)p->debug_non_safepoints, "attach_disabled", (int)p->attach_disabled, "service",
@@ -91,7 +89,7 @@ static void tell_facts(const struct jvms_args *a, struct process *p)
     struct service service;
     struct jvm_facts f = { .host_pid = p->id.host_pid,
                            .uid = p->uid,
-                           .main = p->main ? p->main : "",
+                           .main = target_main_of(p),
                            .java_version = p->java_version,
                            .container_id = p->container.id,
                            .container_runtime = p->container.runtime,

@@ -48,7 +48,7 @@ static int services_add(void *cookie, struct process *p)
     json_array_append_new(
         json_object_get(entry, "jvms"),
         json_pack("{s:i, s:s, s:o, s:o, s:s, s:o, s:I}", "pid", (int)p->id.host_pid, "main",
-                  p->main ? p->main : "", "version", json_string_or_null(s.version), "instance",
+                  target_main_of(p), "version", json_string_or_null(s.version), "instance",
                   json_string_or_null(s.instance), "source", service_source_name(s.source),
                   "start_time", json_time(p->start_realtime_ns), SERVICES_TICKS,
                   (json_int_t)p->id.start_ticks));

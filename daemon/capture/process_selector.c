@@ -75,10 +75,19 @@ static bool container_matches(const char *wanted, const struct container *c)
             (target_is_id_prefix(wanted) && strncmp(wanted, c->id, strlen(wanted)) == 0));
 }
 
+const char *target_main_of(const struct process *p)
+{
+    const char *name = p->jvm != JVM_NO ? p->main : process_runs_java(p) ? p->command : NULL;
+
+    return name ? name : "";
+}
+
 static bool jvm_matches(const struct target *t, const struct process *p)
 {
-    return p->jvm != JVM_NO && p->main &&
-           match_name(t->jvm_match, match_owner(&p->payer, p->container.id), span_of(p->main)) > 0;
+    const char *name = target_main_of(p);
+
+    return name[0] &&
+           match_name(t->jvm_match, match_owner(&p->payer, p->container.id), span_of(name)) > 0;
 }
 
 int target_refuse_spent(const struct target *t, struct error *err)

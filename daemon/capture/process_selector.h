@@ -19,6 +19,9 @@ CLEANUP_FUNCTION(target_freep, target, target_free)
 
 /* Returns whether @s may be the beginning of a container id. */
 bool target_is_id_prefix(const char *s);
+/* Returns the name by which jvm= selects @p: a main class or jar, or the command of a native image.
+ * "": not known, or @p runs no Java code. */
+const char *target_main_of(const struct process *p);
 /* Returns whether the viewer may see @p, selected or not. */
 bool target_sees(const struct target *t, const struct process *p);
 /* Returns the viewer. Points into @t. */

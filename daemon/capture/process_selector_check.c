@@ -120,6 +120,7 @@ static int nearest_add(void *cookie, struct process *p)
     const struct container *c = &p->container;
     struct nearest_walk *w = cookie;
     char service[SERVICE_NAME_BYTES];
+    const char *main;
     char text[128];
 
     if (p->exited || !target_sees(w->t, p))
@@ -150,11 +151,13 @@ static int nearest_add(void *cookie, struct process *p)
             nearest_keep(&w->n, text, text, "");
         return 0;
     case NEAREST_JVM:
-        if (p->jvm == JVM_NO)
+        if (!process_runs_java(p))
             return 0;
+        main = target_main_of(p);
+        main = main[0] ? main : process_title(p);
         snprintf(service, sizeof(service), "%d", p->id.host_pid);
-        snprintf(text, sizeof(text), "%d (%.80s)", p->id.host_pid, process_title(p));
-        nearest_keep(&w->n, text, w->t->jvm ? process_title(p) : service, "");
+        snprintf(text, sizeof(text), "%d (%.80s)", p->id.host_pid, main);
+        nearest_keep(&w->n, text, w->t->jvm ? main : service, "");
     }
     return 0;
 }

@@ -44,6 +44,24 @@ static struct target *make_target(const char *pattern)
     return t;
 }
 
+START_TEST(a_native_image_is_selected_by_its_command)
+{
+    _cleanup_(target_freep) struct target *t = make_target("^shop-native-image$");
+    char command[] = "shop-native-image";
+    struct process p = {
+        .jvm = JVM_NO, .native_image = IMAGE_NAMED, .command = command, .comm = "shop-native-im"
+    };
+
+    ck_assert_str_eq(target_main_of(&p), "shop-native-image");
+    ck_assert(target_matches(t, &p));
+    p.native_image = IMAGE_NO; /* another program */
+    ck_assert_str_eq(target_main_of(&p), "");
+    ck_assert(!target_matches(t, &p));
+    p.jvm = JVM_READY; /* its main class is not known yet */
+    ck_assert(!target_matches(t, &p));
+}
+END_TEST
+
 /* A capture matches it every 100 ms. */
 START_TEST(one_slow_name_hides_no_other)
 {
@@ -208,6 +226,7 @@ int main(void)
     TCase *tc = tcase_create("process_selector");
 
     tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, a_native_image_is_selected_by_its_command);
     tcase_add_loop_test(tc, one_slow_name_hides_no_other, 0, ARRAY_SIZE(PATTERNS));
     tcase_add_loop_test(tc, many_slow_names_are_told_of, 0, ARRAY_SIZE(PATTERNS));
     tcase_add_test(tc, an_owner_spends_its_own_share);
