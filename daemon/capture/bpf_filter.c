@@ -81,7 +81,7 @@ static int reconcile_process(void *cookie, struct process *p)
 
     if (p->exited) {
         if (p->replaced)
-            event_sources_replaced(rc->captures, &p->id);
+            event_sources_replaced(rc->captures, p);
         reconcile_exited(rc, p);
         return 0;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/probe/calls.h"
 
+#include "base/clock.h"
 #include "event/event_form.h"
 #include "symbolize/function_find.h"
 
@@ -95,6 +96,7 @@ static void look(struct broker *b, struct probe_entry *e)
     e->asked.reason.code = r;
     e->asked.again_ns = UINT64_MAX;
     one->cut = true;
+    one->cut_ns = clock_monotonic_ns();
 }
 
 const struct probe_kind CALLS = { .entry_bytes = sizeof(struct call_probe),
@@ -143,4 +145,11 @@ uint64_t calls_since_ns(const struct probe_table *t, const struct proc_id *id, u
     const struct probe_entry *e = probe_table_find(t, id, set);
 
     return !e || (!e->asked.there && e->asked.reason.code == -EDQUOT) ? UINT64_MAX : e->since_ns;
+}
+
+uint64_t calls_cut_ns(const struct probe_table *t, const struct proc_id *id, uint32_t set)
+{
+    const struct call_probe *one = (const struct call_probe *)probe_table_find(t, id, set);
+
+    return one ? one->cut_ns : 0;
 }

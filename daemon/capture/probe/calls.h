@@ -15,6 +15,7 @@
 struct call_probe {
     struct probe_entry entry; /* first */
     bool cut;                 /* it lost its probes for too many calls: for calls_take_cut() */
+    uint64_t cut_ns;          /* CLOCK_MONOTONIC of that; 0: it has not */
     bool forced;              /* a capture accepts any number of calls */
     struct mallocs rate;      /* rate of calls, for events malloc and nativelive */
 };
@@ -42,3 +43,6 @@ bool calls_take_cut(struct probe_table *t, struct proc_id *ret_id, uint32_t *ret
  * @id. Earlier samples are of an image that an exec replaced. UINT64_MAX: the image has no probes,
  * or too many calls. */
 uint64_t calls_since_ns(const struct probe_table *t, const struct proc_id *id, uint32_t set);
+/* Returns the time (CLOCK_MONOTONIC) at which image @id lost its probes of set @set for too many
+ * calls. 0: it has not, or is unknown. */
+uint64_t calls_cut_ns(const struct probe_table *t, const struct proc_id *id, uint32_t set);

@@ -22,13 +22,17 @@ static int blocks_begin(struct capture_event *e, struct error *err)
     return native_live_new(e->capture->record, &b->live);
 }
 
-/* Returns whether no probe will report that the block of @in is freed, as the probes are gone: an
- * exec replaced the image, or the process called too often. */
-static bool is_unfollowed(struct captures *captures, const struct incoming *in)
+/* Returns whether no probe reports until the end of @c that the block of @in is freed, as the
+ * probes are gone: an exec replaced the image, or the process called too often. */
+static bool is_unfollowed(const struct capture *c, const struct incoming *in)
 {
-    uint64_t since_ns = calls_since_ns(&captures->calls, &in->process->id, in->rec->set);
+    const struct probe_table *calls = &c->captures->calls;
+    const struct proc_id *id = &in->process->id;
+    uint64_t since_ns = calls_since_ns(calls, id, in->rec->set);
 
-    return since_ns == UINT64_MAX ? !in->process->exited : in->rec->time_ns < since_ns;
+    return since_ns == UINT64_MAX
+               ? !in->process->exited && calls_cut_ns(calls, id, in->rec->set) < c->end_ns
+               : in->rec->time_ns < since_ns;
 }
 
 static void blocks_keep(struct capture_event *e, const struct incoming *in,
@@ -39,9 +43,9 @@ static void blocks_keep(struct capture_event *e, const struct incoming *in,
     struct profile_sample kept = *s;
     uint32_t stack;
 
-    if (in->process->replaced)
+    if (in->process->replaced && in->process->exited_ns < c->end_ns)
         native_live_count(live, s->value, NATIVE_LIVE_REPLACED);
-    else if (is_unfollowed(c->captures, in))
+    else if (is_unfollowed(c, in))
         native_live_count(live, s->value, NATIVE_LIVE_LOST);
     else if (record_hold(c->record, frames, n, &stack) == 0) {
         kept.stack = stack;
@@ -74,15 +78,16 @@ static bool blocks_note(struct capture_event *e, const struct incoming *in)
     return true;
 }
 
-/* Ends the blocks of process @id in each capture of set @set. */
+/* Ends the blocks of process @id at @time_ns, in each capture of set @set that has not ended by
+ * then. */
 static void end_process(struct captures *captures, const struct proc_id *id, uint32_t set,
-                        enum native_live_end how)
+                        enum native_live_end how, uint64_t time_ns)
 {
     for (struct capture *c = captures->running; c; c = c->next) {
         for (size_t i = 0; i < c->event_count; i++) {
             const struct capture_event *e = &c->events[i];
 
-            if (e->source == &event_source_blocks && e->sets[0].set == set)
+            if (e->source == &event_source_blocks && e->sets[0].set == set && time_ns < c->end_ns)
                 native_live_end_process(((struct blocks *)e->state)->live, id, how);
         }
     }
@@ -96,21 +101,24 @@ static void blocks_swept(struct captures *captures)
     uint32_t set;
 
     while (calls_take_cut(&captures->calls, &id, &set))
-        end_process(captures, &id, set, NATIVE_LIVE_LOST);
+        end_process(captures, &id, set, NATIVE_LIVE_LOST, clock_monotonic_ns());
 }
 
-static void blocks_replaced(struct captures *captures, const struct proc_id *id)
+static void blocks_replaced(struct captures *captures, const struct process *p)
 {
     for (uint32_t set = 0; set < BROKER_SETS_MAX; set++) {
-        if (calls_since_ns(&captures->calls, id, set) != UINT64_MAX)
-            end_process(captures, id, set, NATIVE_LIVE_REPLACED);
+        if (calls_since_ns(&captures->calls, &p->id, set) != UINT64_MAX)
+            end_process(captures, &p->id, set, NATIVE_LIVE_REPLACED, p->exited_ns);
     }
 }
 
 /* Drops all blocks, as the new set follows none of them. */
 static void blocks_set_changed(struct capture_event *e)
 {
-    native_live_lose_all(((struct blocks *)e->state)->live, clock_monotonic_ns());
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (now_ns < e->capture->end_ns)
+        native_live_lose_all(((struct blocks *)e->state)->live, now_ns);
 }
 
 struct settling {

@@ -51,8 +51,8 @@ struct event_source {
     void (*drain)(struct captures *captures);
     /* Drops state that depended on removed probes, after each reconciliation. */
     void (*swept)(struct captures *captures);
-    /* Drops state of process image @id, which an exec has replaced. */
-    void (*replaced)(struct captures *captures, const struct proc_id *id);
+    /* Drops state of process image @p, which an exec has replaced. */
+    void (*replaced)(struct captures *captures, const struct process *p);
 
     /* ---- for each record of its sets ---- */
 
@@ -101,7 +101,7 @@ const struct event_source *event_source_of(const struct event_info *info);
 /* Call drain, swept and replaced of all sources. */
 void event_sources_drain(struct captures *captures);
 void event_sources_swept(struct captures *captures);
-void event_sources_replaced(struct captures *captures, const struct proc_id *id);
+void event_sources_replaced(struct captures *captures, const struct process *p);
 
 /* ---- shared by several sources ---- */
 

@@ -29,11 +29,11 @@ void event_sources_swept(struct captures *captures)
     }
 }
 
-void event_sources_replaced(struct captures *captures, const struct proc_id *id)
+void event_sources_replaced(struct captures *captures, const struct process *p)
 {
     for (size_t i = 0; i < ARRAY_SIZE(SOURCES); i++) {
         if (SOURCES[i]->replaced)
-            SOURCES[i]->replaced(captures, id);
+            SOURCES[i]->replaced(captures, p);
     }
 }
 

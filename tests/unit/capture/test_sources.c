@@ -94,6 +94,67 @@ START_TEST(blocks_of_one_set_are_of_both_captures)
 }
 END_TEST
 
+static void replace(void)
+{
+    struct process *p = rig_process(&rig);
+
+    p->exited_ns = clock_monotonic_ns();
+    event_sources_replaced(&rig.captures, p);
+    p->exited_ns = 0;
+}
+
+static struct call_probe *probe_of_block(void)
+{
+    return (struct call_probe *)probe_table_find(&rig.captures.calls, &rig_process(&rig)->id, 0);
+}
+
+static void cut(void)
+{
+    struct call_probe *one = probe_of_block();
+
+    ck_assert_ptr_nonnull(one);
+    one->cut = true;
+    one->cut_ns = clock_monotonic_ns();
+    one->entry.asked.there = false;
+    one->entry.asked.reason.code = -EDQUOT;
+    one->entry.asked.again_ns = UINT64_MAX;
+    event_sources_swept(&rig.captures);
+}
+
+static void change_set(void)
+{
+    struct capture_event *e = &rig.captures.running->events[0];
+
+    e->source->set_changed(e);
+}
+
+/* What happens while the names of a capture are read does not change which blocks were live at its
+ * end. */
+START_TEST(blocks_end_before_the_end_of_the_capture)
+{
+    static void (*const HAPPENS[])(void) = { replace, cut, change_set };
+    const char *const event = "nativelive";
+    bool before = _i % 2;
+    struct sample_record late;
+
+    start(&event, &(uint64_t){ FIRST_PERIOD }, 1);
+    take_block(0, 0);
+    late = rig_sample_of(&rig, 0);
+    late.object = BLOCK + 1;
+    late.value = BLOCK_BYTES;
+    usleep(100000);
+    if (before)
+        HAPPENS[_i / 2]();
+    captures_end(&rig.captures, rig.handle, /* keep= */ true);
+    if (!before)
+        HAPPENS[_i / 2]();
+    if (HAPPENS[_i / 2] == cut)
+        rig_take(&rig, &late); /* it was held for symbols */
+    rig_finish(&rig);
+    ck_assert_uint_eq(rig.end.profile->sample_count, before ? 0 : 1 + (HAPPENS[_i / 2] == cut));
+}
+END_TEST
+
 START_TEST(each_event_of_waits_has_its_flush)
 {
     static const char *const EVENTS[] = { "offcpu", "lock" };
@@ -190,6 +251,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, blocks_of_two_captures_are_kept_apart);
     tcase_add_test(tc, blocks_of_one_set_are_of_both_captures);
+    tcase_add_loop_test(tc, blocks_end_before_the_end_of_the_capture, 0, 6);
     tcase_add_test(tc, each_event_of_waits_has_its_flush);
     tcase_add_test(tc, a_user_may_have_as_many_events_as_a_capture_takes);
     tcase_add_test(tc, a_user_may_have_probes_for_all_events);
