@@ -341,6 +341,8 @@ int capture_choose_names(struct captures *captures, struct capture *c, struct er
 void capture_note_symbols(struct capture *c, const struct process *p);
 /* Lets the record of @c ask for names that are decided at its end. */
 void capture_defer_names(struct capture *c);
+/* Asks, at the end of sampling, the source that is used then, unless flamed stops. */
+void capture_ask_names(struct captures *captures, struct capture *c);
 /* Returns whether the capture still waits for the source of names, or for debug information. It
  * waits for 4 s at most, and not while flamed stops. */
 bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns);

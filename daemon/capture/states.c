@@ -106,6 +106,7 @@ static void capture_flush_pending(const struct capture *c)
 static enum capture_state capture_end_sampling(struct captures *captures, struct capture *c)
 {
     captures_look_edge(captures);
+    capture_ask_names(captures, c);
     for (size_t i = 0; i < c->event_count; i++) {
         if (c->events[i].source->ended)
             c->events[i].source->ended(&c->events[i]);

@@ -110,29 +110,31 @@ int capture_choose_names(struct captures *captures, struct capture *c, struct er
     return attach(captures, c, p, mode);
 }
 
-/* Returns whether the source may still answer. Attaches now for a source that is used at the end of
- * sampling. */
-static bool is_open(struct captures *captures, struct capture *c)
+void capture_ask_names(struct captures *captures, struct capture *c)
 {
-    enum attachment_state state;
-    struct process *p;
+    const struct process *p;
 
-    if (!c->names.attachment) {
-        p = discover_find(captures->discover, c->names.attach_id.host_pid);
-        c->names.exited = !p || !proc_id_equal(&p->id, &c->names.attach_id);
-        if (!c->names.exited)
-            c->names.attachment = attachment_take(captures->attaching, p, c->names.attach_mode);
-        if (!c->names.attachment)
-            return false;
-    }
-    state = attachment_state(c->names.attachment);
+    if (!c->names.later || c->names.attachment || captures->stopping)
+        return;
+    p = discover_find(captures->discover, c->names.attach_id.host_pid);
+    c->names.exited = !p || p->exited || !proc_id_equal(&p->id, &c->names.attach_id);
+    if (!c->names.exited)
+        c->names.attachment = attachment_take(captures->attaching, p, c->names.attach_mode);
+}
+
+/* Returns whether the source may still answer. */
+static bool is_open(const struct capture *c)
+{
+    enum attachment_state state =
+        c->names.attachment ? attachment_state(c->names.attachment) : ATTACHMENT_FAILED;
+
     return state == ATTACHMENT_PLANNED || state == ATTACHMENT_ATTACHING;
 }
 
 bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns)
 {
     return now_ns < capture_answer_ns(c) && !captures->stopping &&
-           ((c->names.later && is_open(captures, c)) ||
+           ((c->names.later && is_open(c)) ||
             (c->names.inlined && inlined_waits(c->names.inlined)));
 }
 
@@ -158,12 +160,12 @@ void capture_tell_names(struct capture *c)
 
     if (!c->names.later)
         return;
-    if (!c->names.attachment && c->names.exited)
+    if (c->names.exited)
         fall_back(c, c->names.attach_mode, "the JVM has exited", "");
-    else if (!c->names.attachment)
-        fall_back(c, c->names.attach_mode, "there was no time to ask the JVM", "ask again");
-    else if (problem->msg[0])
+    else if (problem && problem->msg[0])
         fall_back(c, c->names.attach_mode, problem->msg, problem->remedy);
+    else if (!problem || attachment_state(c->names.attachment) == ATTACHMENT_PLANNED)
+        fall_back(c, c->names.attach_mode, "there was no time to ask the JVM", "ask again");
     else if (attachment_state(c->names.attachment) != ATTACHMENT_READY)
         fall_back(c, c->names.attach_mode, "the JVM had not answered in the time for names",
                   "it may be stopped or in a long collection; symbols=memory needs no attach");
