@@ -25,6 +25,16 @@ struct yield_window *yield_window_begin(struct yield_windows *w, const struct pr
     return found;
 }
 
+bool yield_window_replace(struct yield_windows *w, const struct proc_id *id, uint64_t at_ns)
+{
+    struct yield_window *found = yield_window_find(w, id->host_pid);
+
+    if (!found || found->until_ns != UINT64_MAX || proc_id_equal(&found->id, id))
+        return false;
+    found->until_ns = found->cutoff_ns = at_ns;
+    return true;
+}
+
 uint64_t yield_window_part(const struct yield_window *window, bool probed, uint64_t from_ns,
                            uint64_t to_ns)
 {

@@ -27,6 +27,9 @@ struct yield_window *yield_window_find(struct yield_windows *w, int32_t host_pid
  * belongs to an earlier process. */
 struct yield_window *yield_window_begin(struct yield_windows *w, const struct proc_id *id,
                                         uint64_t from_ns);
+/* Ends the window of the process with the number of @id at @at_ns if it is of an earlier image.
+ * Returns whether there was one that went on. */
+bool yield_window_replace(struct yield_windows *w, const struct proc_id *id, uint64_t at_ns);
 /* Returns how much of the time from @from_ns to @to_ns a sample of a virtual thread may count.
  * @window: of its process, or NULL; @probed: the sample is of probes. */
 uint64_t yield_window_part(const struct yield_window *window, bool probed, uint64_t from_ns,

@@ -208,12 +208,15 @@ static bool want_probed(struct capture_event *e, struct process *p, uint64_t now
     const struct yields_probe *y = yields_find(t, &p->id);
     struct yield_window *window = yield_window_find(&w->windows, p->id.host_pid);
 
+    /* Looks sample the new image: its probes have no window. */
+    w->unclosed |=
+        yield_window_replace(&w->windows, &p->id, p->exec_time_ns ? p->exec_time_ns : now_ns);
     yields_described(t, &p->id, unwinding_frozen(captures->unwinding, p, now_ns));
     if (yields_stand(y)) {
         window = yield_window_begin(&w->windows, &p->id, y->since_ns);
         return window && window->until_ns == UINT64_MAX;
     }
-    if (window && window->until_ns == UINT64_MAX && proc_id_equal(&window->id, &p->id))
+    if (window && window->until_ns == UINT64_MAX)
         close_window(e, p, window, now_ns);
     if (probe_put_failed(r))
         record_warn_process(e->capture->record,

@@ -55,6 +55,22 @@ START_TEST(a_wait_counts_once_at_the_end)
 }
 END_TEST
 
+/* Looks sample the image that an exec has made. */
+START_TEST(an_exec_ends_a_window)
+{
+    struct yield_window *w = yield_window_begin(&windows, &ONE, 100);
+    struct sample_record early = { .time_ns = 190 }, late = { .time_ns = 210 };
+
+    ck_assert(!yield_window_replace(&windows, &ONE, 200));
+    ck_assert_uint_eq(yield_window_part(w, false, 150, 300), 0);
+    ck_assert(yield_window_replace(&windows, &AGAIN, 200));
+    ck_assert(!yield_window_replace(&windows, &AGAIN, 250));
+    ck_assert_uint_eq(yield_window_part(w, false, 150, 300), 100);
+    ck_assert_uint_eq(yield_window_part(w, true, 150, 300), 50);
+    ck_assert(yield_window_takes(w, &early) && !yield_window_takes(w, &late));
+}
+END_TEST
+
 START_TEST(windows_are_bounded_and_of_one_image)
 {
     struct proc_id id = ONE;
@@ -80,6 +96,7 @@ int main(void)
     tcase_add_test(tc, parts_of_both_ways_add_up);
     tcase_add_test(tc, without_probes_all_time_is_by_looking);
     tcase_add_test(tc, a_wait_counts_once_at_the_end);
+    tcase_add_test(tc, an_exec_ends_a_window);
     tcase_add_test(tc, windows_are_bounded_and_of_one_image);
     return suite_run_case("yield_windows", tc);
 }
