@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks that Java threads wait for: their layout in the VM and in java.lang.Thread, and the class
- * behind a class word. Also reads the lock of a waiting thread from outside. JavaThread and
- * ObjectMonitor are in the VM's tables (JDK 8 up); Java classes describe their own fields.
+ * behind a class word. JavaThread and ObjectMonitor are in the VM's tables (JDK 8 up); Java classes
+ * describe their own fields.
  */
 #include "hotspot/code/code.h"
 
 #define CURRENT_THREAD_LOOKS 6 /* searches for how a thread finds its own JavaThread */
 #define SUPERS_MAX 64          /* superclasses of one class */
-#define LOCK_TRIES 2           /* readings of one lock: hardly two in a row are torn */
-/* Time limit of such a reading with ZGC, which may free objects and forwarding data during it. The
- * thread that reads may have to wait for a processor. */
-#define LOCK_READ_NS (50 * NSEC_PER_MSEC)
 
 /* Returns the offset of the first reference in an object with no other field. lock_class() compares
  * it with the class's own description. */
@@ -39,14 +35,12 @@ static void find_class_objects(struct hotspot_vm *vm, struct unwind_locks *ret)
 
 /* Finds where this VM publishes that objects move while no thread runs Java. ZGC does so by its bad
  * mask. Without such addresses no reading of objects counts. */
-static int find_pauses(struct hotspot_vm *vm)
+static int find_pauses(struct hotspot_vm *vm, struct unwind_pauses *ret)
 {
-    int r;
+    int r = vm->names.zgc ? 0 : pauses_find(vm, ret);
 
-    vm->pauses = (struct unwind_pauses){ 0 };
-    r = vm->names.zgc ? 0 : pauses_find(vm, &vm->pauses);
     if (r == -ENOENT)
-        vm->pauses.collects = UINT64_MAX; /* never readable */
+        ret->collects = UINT64_MAX; /* never readable */
     return r == -ENOENT ? 0 : r;
 }
 
@@ -68,7 +62,7 @@ static int locks_open(struct hotspot_vm *vm)
     memory_begin(&vm->memory);
     r = memory_u64(&vm->memory, l->thread_klass_at, &thread) ?:
         field_offset(vm, thread, "parkBlocker", &blocker) ?:
-        field_offset(vm, thread, "eetop", &eetop) ?: find_pauses(vm);
+        field_offset(vm, thread, "eetop", &eetop) ?: find_pauses(vm, &u.pauses);
     if (r < 0)
         return r;
     u.pending_monitor = layout_offset(l->thread_pending_monitor);
@@ -251,134 +245,4 @@ int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_loc
     if (r == -ESRCH)
         return HOTSPOT_GONE;
     return r < 0 && r != -ETIMEDOUT ? -ENOENT : r;
-}
-
-/* ---- a waiting thread ---- */
-
-/* Returns the word at @at, or 0. */
-static uint64_t read_word(struct hotspot_vm *vm, uint64_t at)
-{
-    uint64_t v;
-
-    return memory_u64(&vm->memory, at, &v) == 0 ? v : 0;
-}
-
-/* Returns the object of the reference at @at, which is not in an object; 0: none. @handle: @at has
- * the address of the reference. */
-static uint64_t read_root(struct hotspot_vm *vm, uint64_t at, bool handle)
-{
-    uint64_t object;
-
-    if (handle)
-        at = read_word(vm, at);
-    return at && heap_handle(vm, at, &object) == 0 ? object : 0;
-}
-
-/* Returns the object of the reference at @at, which is in an object; 0: none. */
-static uint64_t read_field(struct hotspot_vm *vm, uint64_t at)
-{
-    uint64_t object;
-
-    return heap_load(vm, at, &object) == 0 ? object : 0;
-}
-
-static uint64_t read_class(struct hotspot_vm *vm, uint64_t object)
-{
-    const struct unwind_locks *l = &vm->locks;
-    uint64_t word = 0, klass;
-
-    if (!object || memory_number(&vm->memory, object + l->klass, l->klass_bytes, &word) < 0)
-        return 0;
-    if (l->compact && (word & 3) == 3)
-        word = read_word(vm, word & ~UINT64_C(3));
-    if (!l->class_class || word >> l->mark_shift != l->class_class)
-        return word;
-    klass = read_word(vm, object + l->class_klass);
-    return klass ? klass | UNWIND_LOCK_OF_CLASS : word;
-}
-
-/* Reads from another process what lock.bpf.h reads in the thread itself. */
-static int read_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
-{
-    const struct unwind_locks *l = &vm->locks;
-    uint64_t monitor, object;
-
-    *ret = (struct hotspot_lock){ .kind = UNWIND_LOCK_MONITOR };
-    monitor = read_word(vm, thread + l->pending_monitor);
-    if (monitor) {
-        ret->owner = read_word(vm, monitor + l->monitor_owner);
-    } else {
-        monitor = read_word(vm, thread + l->waiting_monitor);
-        ret->kind = UNWIND_LOCK_WAIT;
-    }
-    if (monitor) {
-        object = read_root(vm, monitor + l->monitor_object, l->monitor_handle);
-    } else {
-        ret->kind = UNWIND_LOCK_PARK;
-        object = read_root(vm, thread + l->thread_object, l->thread_handle);
-        object = object ? read_field(vm, object + l->park_blocker) : 0;
-        if (!object)
-            return -ENOENT;
-        ret->owner = read_field(vm, object + l->exclusive_owner);
-        if (ret->owner)
-            ret->owner = read_word(vm, ret->owner + l->eetop);
-    }
-    ret->class_word = read_class(vm, object);
-    return 0;
-}
-
-/* Does the work of read_lock(). Sets *torn if objects may have moved during it. */
-static int read_whole(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret, bool *torn)
-{
-    uint64_t mask_at = vm->zgc.known ? vm->zgc.at.bad_mask : 0, began_ns = clock_monotonic_ns();
-    uint64_t bad = mask_at ? read_word(vm, mask_at) : 0, pause = vm_pause(vm, &vm->pauses);
-    int r = read_lock(vm, thread, ret);
-
-    *torn = pause & UNWIND_COMPACT || vm_pause(vm, &vm->pauses) != pause ||
-            (mask_at &&
-             (read_word(vm, mask_at) != bad || clock_monotonic_ns() - began_ns > LOCK_READ_NS));
-    return r;
-}
-
-int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
-{
-    bool torn = true;
-    int r = -ENOENT;
-
-    if (!vm->locks.klass_bytes)
-        return -ENOENT;
-    vm->memory.direct = true; /* a cached page may be older than a reference to an object in it */
-    for (unsigned i = 0; i < LOCK_TRIES && torn; i++)
-        r = read_whole(vm, thread, ret, &torn);
-    vm->memory.direct = false;
-    if (!torn)
-        return r;
-    /* A monitor, its owner and who waits for it are not in the heap. */
-    ret->class_word = 0;
-    return ret->kind == UNWIND_LOCK_PARK ? -EAGAIN : 0;
-}
-
-struct lock_question {
-    uint64_t thread;
-    struct hotspot_lock answer;
-};
-
-static int run_lock(struct hotspot_vm *vm, void *arg)
-{
-    struct lock_question *q = arg;
-
-    memory_begin(&vm->memory);
-    return vm_lock(vm, q->thread, &q->answer);
-}
-
-int hotspot_lock_read(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
-{
-    struct lock_question q = { .thread = thread };
-    int r = vm_call(vm, run_lock, &q, sizeof(q));
-
-    if (r == 0)
-        *ret = q.answer;
-    if (r == -ESRCH)
-        return HOTSPOT_GONE;
-    return r == 0 || r == -ENOENT ? r : -EAGAIN;
 }

@@ -179,7 +179,7 @@ int memory_read(struct hotspot_memory *m, uint64_t address, void *buf, size_t n)
         return -EFAULT;
     if (readers_is_left()) /* what it computes from cached pages, nobody waits for */
         return -ETIMEDOUT;
-    if (n > MEMORY_PAGE * 4 || m->direct)
+    if (n > MEMORY_PAGE * 4)
         return memory_read_direct(m, address, buf, n);
     while (n > 0) {
         size_t at = address & (MEMORY_PAGE - 1), part = MIN(n, MEMORY_PAGE - at);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds and reads where a VM says that its collector moves objects while no thread runs Java
+ * Finds where a VM says that its collector moves objects while no thread runs Java
  * (unwind/context_steps.h): in CollectedHeap, and in the counters of the collector that compacts.
  */
 #include "hotspot/hsperfdata.h"
@@ -56,24 +56,4 @@ int pauses_find(struct hotspot_vm *vm, struct unwind_pauses *ret)
     if (!ret->collections || !ret->collects)
         return -EAGAIN;
     return find_counters(vm, ret);
-}
-
-uint64_t vm_pause(struct hotspot_vm *vm, const struct unwind_pauses *p)
-{
-    struct hotspot_memory *m = &vm->memory;
-    uint64_t n = 0, from = UINT64_MAX, to = 0;
-    uint8_t collects = 0;
-
-    if (!p->collects)
-        return 0;
-    if (memory_read_direct(m, p->collections, &n, 4) < 0 ||
-        memory_read_direct(m, p->collects, &collects, sizeof(collects)) < 0)
-        return UINT64_MAX;
-    n <<= UNWIND_PAUSE_BITS;
-    if (!collects)
-        return n;
-    if (p->compact_from && (memory_read_direct(m, p->compact_from, &from, sizeof(from)) < 0 ||
-                            memory_read_direct(m, p->compact_to, &to, sizeof(to)) < 0))
-        return UINT64_MAX;
-    return n | UNWIND_PAUSE | (from > to ? UNWIND_COMPACT : 0);
 }

@@ -157,8 +157,7 @@ struct hotspot_vm {
     struct leaf_maps *leaf_maps; /* owned; NULL until needed */
     struct name_layout names;
     struct zgc zgc;
-    struct unwind_locks locks;   /* klass_bytes 0: unknown */
-    struct unwind_pauses pauses; /* known with @locks; all zero: ZGC */
+    struct unwind_locks locks; /* klass_bytes 0: unknown */
     struct lock_search lock_search;
     struct stubs stubs;
     struct kept_areas kept_areas;
@@ -221,10 +220,6 @@ uint64_t vm_heap_field(struct hotspot_vm *vm, struct layout_field field);
  * -ENOENT: the VM's layout is not known; -EAGAIN: unreadable at this moment; or as
  * memory_u64(). */
 int pauses_find(struct hotspot_vm *vm, struct unwind_pauses *ret);
-/* Returns what the VM says of its collections now, inside a vm_call_fn: the bits of
- * unwind/process.h, and above them the number. UINT64_MAX: unreadable. 0: the VM needs not say it,
- * as @p is all zero. */
-uint64_t vm_pause(struct hotspot_vm *vm, const struct unwind_pauses *p);
 
 /* ---- call.c ---- */
 
@@ -298,11 +293,14 @@ void zgc_ready(struct hotspot_vm *vm);
  * leads to the object. */
 uint64_t zgc_forward(struct hotspot_vm *vm, uint64_t raw, uint64_t object);
 
-/* ---- locks.c ---- */
+/* ---- thread_lock.c ---- */
 
 /* Does the work of hotspot_lock_read(), inside a vm_call_fn. Uses no page that is cached. Return:
  * 0; -ENOENT; -EAGAIN. */
 int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret);
+
+/* ---- locks.c ---- */
+
 /* Reads the class at @klass, a result of vm_lock_klass(). vm->locks must be known. Returns 0 or
  * -errno. */
 int lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret);

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "sample/lock.bpf.h"
+#include "sample/current.bpf.h"
 #include "unwind/context.h"
 
 /* By process id. */
@@ -79,7 +79,7 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
             return 1;
     }
     /* The thread pointer takes precedence: the thread's number may belong to an earlier thread. */
-    thread = known ? *known : lock_current_thread(&p->vm.locks, pointer);
+    thread = known ? *known : current_thread(&p->vm.locks, pointer);
     if (thread) {
         context_walk(w, path, p, thread);
         if (w->torn) { /* once more: a read is hardly torn twice in a row */

@@ -66,9 +66,9 @@ __attribute__((noinline)) int write_both(struct stack_scratch *s, struct ended *
     return 0;
 }
 
-/* Counts @x, a wait of the running task without room, as lost for each set that has drawn it. Not
+/* Counts @x, a wait of the running task, as lost for each of @of (bits) that has drawn it. Not
  * static, for the same reason as draw(). */
-__attribute__((noinline)) int lose_wait(struct ended *x)
+__attribute__((noinline)) int lose_wait(struct ended *x, __u32 of)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     __u32 sets = 0;
@@ -77,9 +77,11 @@ __attribute__((noinline)) int lose_wait(struct ended *x)
         return 0;
     UNWIND_LOOP
     for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        if (take_wait(x, i))
+        if (of & 1U << i && take_wait(x, i))
             sets |= 1U << i;
     }
+    if (!sets)
+        return 0;
     count(STACK_LOST_OTHER, 1);
     lose_of(task, process_number(task), sets, /* costly= */ false);
     return 0;
@@ -97,7 +99,7 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     __u32 n;
 
     if (!os) {
-        lose_wait(&l->ended);
+        lose_wait(&l->ended, ~0U);
         goto out;
     }
     s = &os->stack;
@@ -109,6 +111,8 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     if (l->ended.lock.kind == UNWIND_LOCK_UNREAD) {
         lock_read(&l->ended.lock, s->rec.host_pid, s->rec.host_tid, THREAD_POINTER(task->thread));
         l->ended.lock.owner = 0; /* the owner at the begin of the wait is unknown */
+        if (l->ended.lock.kind == UNWIND_LOCK_UNREAD)
+            lose_wait(&l->ended, lock_sets | futex_sets);
     }
     n = l->ended.kernel_count;
     if (n > STACK_MAX)

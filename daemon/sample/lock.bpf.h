@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The lock that a Java thread waits for, read from its own memory, in its own context: a fixed few
- * loads with its rights. Offsets come from flamed and are not trusted. flamed interprets the words.
- *
- * The JavaThread of a thread that waits for a monitor refers to it. The java.lang.Thread of a
- * parked one refers to the blocker. Both references are valid from before the wait until the thread
- * is back.
+ * The lock that a Java thread waits for (unwind/lock_steps.h), read in the thread's own context and
+ * with its rights.
  */
 #pragma once
 
-#include "sample/stack.bpf.h"
-#include "unwind/oop.h"
+#include "sample/current.bpf.h"
+#include "unwind/lock_walk.h"
+
+/* Implements lock_read_bytes() of unwind/lock_steps.h. */
+static __always_inline bool lock_read_bytes(struct lock_walk *w, void *to, __u32 bytes, __u64 from)
+{
+    (void)w;
+    return bpf_probe_read_user(to, bytes, (const void *)from) == 0;
+}
+
+/* Implements lock_now_ns() of unwind/lock_steps.h. */
+static __always_inline __u64 lock_now_ns(void)
+{
+    return bpf_ktime_get_ns();
+}
+
+#define LOCK_WALK_NS 200000 /* time limit of a walk, which takes some microseconds */
+#include "unwind/lock_steps.h"
 
 struct lock_words {
     __u64 class_word; /* 0: unreadable */
@@ -37,122 +49,16 @@ static __always_inline __u64 futex_of(struct task_struct *task)
     return FUTEX_WAITS >> operation & 1 ? futex : 0;
 }
 
-/* Reads the word at @at; 0: unreadable. */
-static __always_inline __u64 lock_word(__u64 at)
-{
-    __u64 word = 0;
-
-    if (at < 4096 || at & ~UNWIND_PC_MASK)
-        return 0;
-    return bpf_probe_read_user(&word, sizeof(word), (const void *)at) ? 0 : word;
-}
-
-/* Reads the four bytes at @at; 0: unreadable. */
-static __always_inline __u32 lock_half(__u64 at)
-{
-    __u32 half = 0;
-
-    if (at < 4096 || at & ~UNWIND_PC_MASK)
-        return 0;
-    return bpf_probe_read_user(&half, sizeof(half), (const void *)at) ? 0 : half;
-}
-
-/* Returns the object behind the reference at @at, which lies in an object; 0: none. */
-static __always_inline __u64 lock_field(const struct unwind_locks *l, __u64 at)
-{
-    __u64 oop;
-
-    if (l->oop_bytes != 4)
-        return unwind_oop(l, lock_word(at));
-    oop = lock_half(at);
-    return oop ? l->oop_base + (oop << (l->oop_shift & 31)) : 0;
-}
-
-/* Returns the object behind the reference at @at, which is not in an object. @handle: @at holds the
- * address of the reference. */
-static __always_inline __u64 lock_root(const struct unwind_locks *l, __u64 at, bool handle)
-{
-    __u64 oop = lock_word(at);
-
-    return unwind_oop(l, handle ? lock_word(oop) : oop);
-}
-
-/* Returns the class word of @object; 0: unreadable. If it is the object of a class, returns the
- * address of that class's Klass, with the bits of UNWIND_LOCK_OF_CLASS. */
-static __always_inline __u64 lock_class(const struct unwind_locks *l, __u64 object)
-{
-    __u64 word, klass;
-
-    word = l->klass_bytes == 4 ? lock_half(object + l->klass) : lock_word(object + l->klass);
-    if (l->compact && (word & 3) == 3) /* moved: the mark holds the new address */
-        word = lock_word(word & ~3ULL);
-    if (!l->class_class || word >> (l->mark_shift & 63) != l->class_class)
-        return word;
-    klass = lock_word(object + l->class_klass);
-    return klass ? klass | UNWIND_LOCK_OF_CLASS : word;
-}
-
-/* Returns the JavaThread of the running thread, by its thread pointer; 0: it runs no Java. Some of
- * the VM's own threads are smaller than a JavaThread, so reads must not fail on them. */
-static __always_inline __u64 lock_current_thread(const struct unwind_locks *l, __u64 pointer)
-{
-    __u64 thread;
-
-    if (!l->thread_vtable)
-        return 0;
-    if (l->current_module) {
-        pointer = lock_word(pointer + UNWIND_DTV_AT);
-        pointer = lock_word(pointer + (__u64)l->current_module * UNWIND_DTV_BYTES);
-    }
-    thread = lock_word(pointer + (__u64)l->current_word * 8);
-    return lock_half(thread) == l->thread_vtable ? thread : 0;
-}
-
-/* Reads what @thread, a JavaThread of the process @p, waits for. */
-static __always_inline void lock_of_thread(struct lock_words *ret, const struct unwind_process *p,
-                                           __u64 thread)
-{
-    const struct unwind_locks *l = &p->vm.locks;
-    __u64 monitor, object;
-
-    ret->kind = UNWIND_LOCK_NONE;
-    ret->class_word = ret->owner = 0;
-    monitor = lock_word(thread + l->pending_monitor);
-    if (monitor) {
-        ret->kind = UNWIND_LOCK_MONITOR;
-        ret->owner = lock_word(monitor + l->monitor_owner);
-    } else {
-        monitor = lock_word(thread + l->waiting_monitor);
-        if (monitor)
-            ret->kind = UNWIND_LOCK_WAIT;
-    }
-    if (monitor) {
-        object = lock_root(l, monitor + l->monitor_object, l->monitor_handle);
-    } else {
-        object = lock_root(l, thread + l->thread_object, l->thread_handle);
-        if (!object)
-            return;
-        object = lock_field(l, object + l->park_blocker);
-        if (!object)
-            return;
-        ret->kind = UNWIND_LOCK_PARK;
-        if (l->exclusive_owner)
-            ret->owner = lock_field(l, object + l->exclusive_owner);
-        if (ret->owner)
-            ret->owner = lock_word(ret->owner + l->eetop);
-    }
-    if (object)
-        ret->class_word = lock_class(l, object);
-}
-
-/* Reads what the running thread waits for. The JavaThread comes from the thread pointer @pointer.
- * If the vtable of JavaThread is not known, it comes from the table, by @pid and @tid. The table
- * may have the JavaThread of an earlier thread with that number. Not static: the kernel's verifier
- * then checks it once and on its own. */
+/* Reads what the running thread waits for; kind UNREAD: that is unknown, as objects moved or are
+ * unreadable. The JavaThread comes from the thread pointer @pointer. If the vtable of JavaThread is
+ * not known, it comes from the table, by @pid and @tid. The table may have the JavaThread of an
+ * earlier thread with that number. Not static: the kernel's verifier then checks it once and on its
+ * own. */
 __attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32 tid, __u64 pointer)
 {
     struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
     __u64 key = (__u64)pid << 32 | tid, *known = NULL, thread;
+    struct lock_walk w = {};
 
     if (!ret)
         return 0;
@@ -162,8 +68,12 @@ __attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32
         return 0;
     if (!p->vm.locks.thread_vtable)
         known = bpf_map_lookup_elem(&threads, &key);
-    thread = known ? *known : lock_current_thread(&p->vm.locks, pointer);
-    if (thread)
-        lock_of_thread(ret, p, thread);
+    thread = known ? *known : current_thread(&p->vm.locks, pointer);
+    if (!thread)
+        return 0;
+    lock_of_thread(&w, &p->vm, thread);
+    ret->kind = w.kind;
+    ret->class_word = w.class_word;
+    ret->owner = w.owner;
     return 0;
 }

@@ -92,7 +92,7 @@ static __attribute__((noinline)) int ended_unseen(struct task_struct *task, stru
         return 0;
     d->form.ended.time_ns = now_ns - ran_ns;
     copy_lock(&d->form.ended.lock, w);
-    if (!met || !w->asked || w->lock.kind == UNWIND_LOCK_NONE)
+    if (!met || !w->asked || w->lock.kind == UNWIND_LOCK_NONE || w->lock.kind == UNWIND_LOCK_UNREAD)
         sets &= ~lock_sets;
     sets &= ~futex_sets; /* the futex of the wait is unknown */
     d->form.ended.flush = 0;
@@ -129,7 +129,8 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
                   : sets_of(task, w) & (lock_sets | futex_sets)) { /* cannot be read later */
         lock_read(&w->lock, process_number(task), thread_number(task),
                   THREAD_POINTER(task->thread));
-        w->asked = 1;
+        /* With task work, what is unknown now is read at the end of the wait. */
+        w->asked = !task_work || w->lock.kind != UNWIND_LOCK_UNREAD;
     }
     if (!task_work)
         keep_stack(task, now_ns & ~(__u64)MET);
@@ -235,6 +236,12 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
         futex = asked && is_java(&w->lock) ? 0 : futex_of(next);
         if (!futex)
             sets &= ~futex_sets;
+    }
+    if (asked && w->lock.kind == UNWIND_LOCK_UNREAD) {
+        lost = sets & (lock_sets | futex_sets);
+        if (lost)
+            lose_state(next, lost);
+        sets &= ~lost;
     }
     taken = !pass(&w->points, sets, since, now_ns) &&
             draw(&d->form.ended, &w->points, sets, begun(next, since), now_ns);

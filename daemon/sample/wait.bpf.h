@@ -6,6 +6,7 @@
 #pragma once
 
 #include "sample/context.bpf.h"
+#include "sample/lock.bpf.h"
 
 #include "sample/off_abi.h"
 #include "sample/points.bpf.h"

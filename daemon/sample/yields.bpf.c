@@ -7,6 +7,7 @@
  */
 #include "sample/context.bpf.h"
 #include "sample/counters.bpf.h"
+#include "sample/lock.bpf.h"
 #include "sample/probe_stack.bpf.h"
 
 #include "sample/yields_abi.h"
@@ -158,11 +159,16 @@ __attribute__((noinline)) int forget_ended(struct yields_scratch *ys, struct yie
     return 0;
 }
 
-/* Reads into ys->lock what ys->thread waits for. */
+/* Reads into ys->lock what ys->thread waits for, as lock_read() does. */
 __attribute__((noinline)) int take_lock(struct yields_scratch *ys, struct unwind_process *t)
 {
-    if (ys && t)
-        lock_of_thread(&ys->lock, t, ys->thread);
+    struct lock_walk w = {};
+
+    if (!ys || !t)
+        return 0;
+    lock_of_thread(&w, &t->vm, ys->thread);
+    ys->lock.kind = w.kind;
+    ys->lock.class_word = w.class_word;
     return 0;
 }
 
@@ -382,6 +388,7 @@ static __always_inline void comes_back(struct yields_scratch *ys, struct unwind_
 {
     struct sample_record *rec = &ys->stack.rec;
     struct yields_wait wait;
+    bool unknown = false; /* whether it waited for a lock */
     __u32 sets;
     int found = identify(ys, t, p);
 
@@ -407,12 +414,17 @@ static __always_inline void comes_back(struct yields_scratch *ys, struct unwind_
         ys->lock.class_word = wait.lock_class;
     } else if (sets & lock_sets && !wait.runnable) {
         take_lock(ys, t);
+        unknown = ys->lock.kind == UNWIND_LOCK_UNREAD;
         if (ys->lock.kind == UNWIND_LOCK_NONE)
             ys->lock.kind = wait.lock; /* no other lock: use what was stored at the begin */
     }
     if (ys->lock.kind == UNWIND_LOCK_NONE)
         sets &= ~lock_sets;
     sets = (__u32)draw(ys, sets);
+    if (unknown) {
+        lose(rec->start_boottime_ns, rec->host_pid, sets & lock_sets, /* costly= */ 0);
+        sets &= ~lock_sets;
+    }
     if (!sets)
         return;
     __builtin_memcpy(rec->comm, "virtual threads", SAMPLE_COMM_BYTES);

@@ -23,7 +23,6 @@
 #define CONTEXT_NAME_BYTES 128
 #define CONTEXT_LINE 256 /* bytes that one read takes */
 #define CONTEXT_LINES 8  /* of these that are kept */
-#define CONTEXT_VIEWS 3  /* addresses at which ZGC that is not generational maps its heap */
 
 /* What a step does. `to` and `from` are registers, which hold addresses of objects. A step that
  * fails skips the next `skip` steps. If its `skip` is 0, it ends the path. */

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "unwind/context.h"
-#include "unwind/state.h"
+#include "unwind/forwarding.h"
 
 /* Returns whether @at can be an address of data of a process. */
 UNWIND_INLINE bool context_is_address(uint64_t at)
@@ -15,23 +15,15 @@ UNWIND_INLINE bool context_is_address(uint64_t at)
 }
 
 /* Returns where the @bytes bytes at @at, which could not be read there, can be read: in another
- * view of the heap. 0: nowhere. ZGC that is not generational maps its heap at three addresses. The
- * kernel maps a page of a view when the program first uses it there, and BPF programs read only
- * such pages. */
+ * view of the heap. 0: nowhere. */
 UNWIND_INLINE uint64_t context_find_view(struct context_work *w, uint64_t at, uint32_t bytes)
 {
-    uint64_t colour, view;
+    uint64_t view;
     uint8_t byte;
 
-    if (!w->view)
-        return 0;
-    colour = at & ~(w->view - 1);
-    if (!colour || colour & (colour - 1) || colour > w->view << CONTEXT_VIEWS) /* not in the heap */
-        return 0;
-    at -= colour;
     UNWIND_LOOP
-    for (uint32_t i = 0; i < CONTEXT_VIEWS; i++) {
-        view = at | w->view << i;
+    for (uint32_t i = 0; i < UNWIND_VIEWS; i++) {
+        view = unwind_view(w->view, at, i);
         if (context_is_address(view) && context_read_bytes(w, &byte, 1, view) &&
             context_read_bytes(w, &byte, 1, view + bytes - 1))
             return view;

@@ -10,6 +10,7 @@
 #include "unwind/state.h"
 
 #define UNWIND_GRANULE_SHIFT 21
+#define UNWIND_VIEWS 3 /* addresses at which ZGC that is not generational maps its heap */
 
 /* The bits of a ZForwardingEntry. */
 #define UNWIND_ENTRY_POPULATED 1
@@ -40,6 +41,18 @@ UNWIND_INLINE bool unwind_may_be_moved(bool coloured, uint64_t raw, uint64_t bad
     if (map == UNWIND_MAP_OLD)
         return old;
     return young && !(old && (raw & UNWIND_REMEMBERED) == UNWIND_REMEMBERED);
+}
+
+/* Returns the address in view @i of the heap of @at, which is in some view; 0: it is in none.
+ * @lowest: the lowest bit of the views' addresses; 0: the heap has no views. The kernel maps a page
+ * of a view when the program first uses it there, and BPF programs read only such pages. */
+UNWIND_INLINE uint64_t unwind_view(uint64_t lowest, uint64_t at, uint32_t i)
+{
+    uint64_t view = at & ~(lowest - 1);
+
+    if (!lowest || !view || view & (view - 1) || view >= lowest << UNWIND_VIEWS)
+        return 0;
+    return (at - view) | lowest << i;
 }
 
 /* Returns whether @f covers the object at offset @offset, and sets *ret to the object's index. */

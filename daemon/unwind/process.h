@@ -50,9 +50,23 @@ enum unwind_lock {
  * pointer to free. */
 #define UNWIND_DTV_BYTES 16
 
+/* What a VM says of its collections while no thread runs Java: addresses. 0: nothing. */
+struct unwind_pauses {
+    uint64_t collections;              /* CollectedHeap::_total_collections, of four bytes */
+    uint64_t collects;                 /* CollectedHeap::_is_gc_active, of one byte */
+    uint64_t compact_from, compact_to; /* when the collector that compacts began and ended the last
+                                        * time; 0: not known */
+};
+
+/* Bits of a reading of these. Above them is the number of collections. */
+#define UNWIND_PAUSE 1   /* a collection is under way, and no thread runs Java */
+#define UNWIND_COMPACT 2 /* it compacts */
+#define UNWIND_PAUSE_BITS 2
+
 /* Where a HotSpot VM keeps what a thread waits for: offsets in bytes into each object. */
 struct unwind_locks {
-    uint64_t oop_base;    /* of references of four bytes */
+    struct unwind_pauses pauses; /* all zero: ZGC */
+    uint64_t oop_base;           /* of references of four bytes */
     uint64_t class_class; /* class word of a java.lang.Class, shifted by mark_shift; 0: unknown */
     /* The low half of the first word (the vtable pointer) of a JavaThread that runs Java. 0:
      * current_module and current_word are not known. */
@@ -94,19 +108,6 @@ struct unwind_zgc {
     uint32_t forwarding_bytes;
     uint32_t zero;
 };
-
-/* What a VM says of its collections while no thread runs Java: addresses. 0: nothing. */
-struct unwind_pauses {
-    uint64_t collections;              /* CollectedHeap::_total_collections, of four bytes */
-    uint64_t collects;                 /* CollectedHeap::_is_gc_active, of one byte */
-    uint64_t compact_from, compact_to; /* when the collector that compacts began and ended the last
-                                        * time; 0: not known */
-};
-
-/* Bits of a reading of these. Above them is the number of collections. */
-#define UNWIND_PAUSE 1   /* a collection is under way, and no thread runs Java */
-#define UNWIND_COMPACT 2 /* it compacts */
-#define UNWIND_PAUSE_BITS 2
 
 /* The first members of a ZForwarding. */
 struct unwind_forwarding {
@@ -179,8 +180,8 @@ struct unwind_process {
 };
 UNWIND_ASSERT(sizeof(struct unwind_mapping) == 32);
 UNWIND_ASSERT(sizeof(struct unwind_heap) == 32);
-UNWIND_ASSERT(sizeof(struct unwind_locks) == 56);
+UNWIND_ASSERT(sizeof(struct unwind_locks) == 32 + 56);
 UNWIND_ASSERT(sizeof(struct unwind_frozen) == 3 * 8 + 8 * 2 + 8);
 UNWIND_ASSERT(sizeof(struct unwind_zgc) == 48);
-UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 56 + 48 + 48);
-UNWIND_ASSERT(sizeof(struct unwind_process) == 32 + 272 + 96 + 24 + 32 * UNWIND_MAPPINGS_MAX);
+UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 88 + 48 + 48);
+UNWIND_ASSERT(sizeof(struct unwind_process) == 32 + 272 + 96 + 32 + 24 + 32 * UNWIND_MAPPINGS_MAX);

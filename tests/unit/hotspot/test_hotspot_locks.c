@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot/locks.c: the meaning of a class word, the class of a lock, and the lock that a thread
- * waits for, in memory with any contents. */
+/* hotspot/locks.c: the meaning of a class word, and the class of a lock. hotspot/thread_lock.c with
+ * unwind/lock_steps.h, which BPF programs run as well: the lock that a thread waits for. All in
+ * memory with any contents. */
 #include "suite.h"
 #include "vm_image.h"
 
@@ -238,6 +239,8 @@ START_TEST(parked_threads)
     const uint64_t blocker = VM_IMAGE + 0x1e00, holder = VM_IMAGE + 0x1f00;
 
     ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -ENOENT); /* no Thread, no blocker */
+    vm_image_put(THREAD + 24, 0x1000); /* unreadable, so it may have a blocker */
+    ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -EAGAIN);
     vm_image_put(THREAD + 24, OBJECT);
     ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -ENOENT);
     ck_assert_uint_eq(lock.kind, 99);
@@ -250,9 +253,9 @@ START_TEST(parked_threads)
     vm_image_put(blocker + 48, 0x1000);
     check_lock(UNWIND_LOCK_PARK, CLASS(2), 0);
     /* compressed references: four bytes, shifted */
-    vm->names.compressed_oops = true;
-    vm->names.oop_shift = 3;
-    vm->names.oop_base = VM_IMAGE;
+    vm->locks.oop_bytes = 4;
+    vm->locks.oop_shift = 3;
+    vm->locks.oop_base = VM_IMAGE;
     vm_image_put(OBJECT + 32, (blocker - VM_IMAGE) >> 3);
     vm_image_put(blocker + 48, UINT64_C(0x5555555500000000) | (holder - VM_IMAGE) >> 3);
     check_lock(UNWIND_LOCK_PARK, CLASS(2), OWNER);
@@ -331,6 +334,38 @@ START_TEST(moved_blockers)
 }
 END_TEST
 
+#define OFFSETS ((UINT64_C(1) << 42) - 1)
+#define VIEW(i, address) (UINT64_C(1) << (42 + (i)) | ((address)-VM_IMAGE))
+
+static ssize_t read_view_2(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    if (address < VM_IMAGE)
+        address = address >> 42 == 4 ? VM_IMAGE + (address & OFFSETS) : 0x1000;
+    return read_image(cookie, address, buf, n);
+}
+
+/* A view of ZGC's heap has only the pages that the program has used there. */
+START_TEST(the_heap_in_another_view)
+{
+    struct hotspot_lock lock;
+
+    read_image = vm->memory.read;
+    vm->memory.read = read_view_2;
+    vm->zgc = (struct zgc){ .known = true,
+                            .at = { .bad_mask = VM_IMAGE + BAD_MASK, .offset_mask = OFFSETS } };
+    vm_image_put(VM_IMAGE + BAD_MASK, UINT64_C(1) << 45);
+    vm_image_put(THREAD + 24, VIEW(_i, OBJECT));
+    vm_image_put(OBJECT + 32, VIEW(_i, MONITOR));
+    vm_image_put(MONITOR + 8, CLASS(1));
+    vm_image_put(MONITOR + 48, VIEW(_i, MOVED));
+    vm_image_put(MOVED + 40, OWNER);
+    if (_i < UNWIND_VIEWS)
+        check_lock(UNWIND_LOCK_PARK, CLASS(1), OWNER);
+    else
+        ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -EAGAIN);
+}
+END_TEST
+
 /* A page that is cached may be older than a reference to an object in it. */
 START_TEST(reads_no_cached_page)
 {
@@ -359,8 +394,8 @@ struct pause {
 
 static void say_pause(struct pause p)
 {
-    vm->pauses = (struct unwind_pauses){ VM_IMAGE + COLLECTIONS, VM_IMAGE + COLLECTS,
-                                         VM_IMAGE + COMPACT, VM_IMAGE + COMPACT + 8 };
+    vm->locks.pauses = (struct unwind_pauses){ VM_IMAGE + COLLECTIONS, VM_IMAGE + COLLECTS,
+                                               VM_IMAGE + COMPACT, VM_IMAGE + COMPACT + 8 };
     *vm_image_at(VM_IMAGE + COLLECTS) = p.collects;
     vm_image_put(VM_IMAGE + COMPACT, p.from);
     vm_image_put(VM_IMAGE + COMPACT + 8, p.to);
@@ -392,9 +427,10 @@ START_TEST(a_compaction_hides_objects)
     vm_image_put(THREAD + 24, OBJECT);
     vm_image_put(OBJECT + 32, MONITOR);
     ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), known ? 0 : -EAGAIN);
-    vm->pauses.compact_from = vm->pauses.compact_to = 0; /* each collection may compact */
+    vm->locks.pauses.compact_from = vm->locks.pauses.compact_to =
+        0; /* each collection may compact */
     ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), PAUSES[_i].pause.collects ? -EAGAIN : 0);
-    vm->pauses.collects = UINT64_MAX;
+    vm->locks.pauses.collects = UINT64_MAX;
     ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -EAGAIN);
 }
 END_TEST
@@ -510,6 +546,7 @@ int main(void)
     tcase_add_test(tc, parked_threads);
     tcase_add_test(tc, moved_monitors);
     tcase_add_test(tc, moved_blockers);
+    tcase_add_loop_test(tc, the_heap_in_another_view, 0, UNWIND_VIEWS + 1);
     tcase_add_test(tc, reads_no_cached_page);
     tcase_add_loop_test(tc, a_compaction_hides_objects, 0, ARRAY_SIZE(PAUSES));
     tcase_add_loop_test(tc, a_collection_beside_the_reading, 0, 2);

@@ -142,7 +142,7 @@ START_TEST(knows_no_lock_while_objects_move)
 
     w->vm.names.known = true;
     *l = (struct unwind_locks){ .klass_bytes = 8, .thread_object = 8, .park_blocker = 16 };
-    w->vm.pauses = (struct unwind_pauses){ .collections = WAITING_CODE, .collects = WAITING_CODE };
+    l->pauses = (struct unwind_pauses){ .collections = WAITING_CODE, .collects = WAITING_CODE };
     memset(w->code, 0, 1024);
     w->code[0] = moves;
     w->vm.layout.thread_osthread = (struct layout_field){ .offset = 32, .width = 8 };
