@@ -89,8 +89,12 @@ int memory_read_direct(struct hotspot_memory *m, uint64_t address, void *buf, si
     while (n > 0) {
         ssize_t r = m->read(m->cookie, address, p, n);
 
-        if (r < 0)
-            return r == -EIO || r == -EFAULT ? -EFAULT : (int)r;
+        if (r == -EIO || r == -EFAULT)
+            return -EFAULT;
+        if (r < 0) {
+            m->refused++;
+            return (int)r;
+        }
         if (r == 0)
             return -ESRCH;
         p += r;

@@ -30,8 +30,10 @@ struct hotspot_memory {
     struct memory_cache *cache; /* borrowed, from the thread that read last; NULL: none has */
     uint64_t epoch; /* of the running call: pages of other epochs are invalid. No two memories have
                        the same epoch */
-    uint64_t moment_ns;     /* begin of the epoch if a moment began it; else 0 */
-    bool in_moment;         /* memory_continue() keeps the pages */
+    uint64_t moment_ns; /* begin of the epoch if a moment began it; else 0 */
+    bool in_moment;     /* memory_continue() keeps the pages */
+    uint64_t refused;   /* reads that failed, but not because of their address: they came late, or
+                           were not allowed at that moment */
     bool only_kept, missed; /* only_kept: no reads; an uncached page gives -EAGAIN and sets @missed.
                                The thread of @cache must not read in this mode */
 };

@@ -31,7 +31,8 @@ static inline bool check_holds(const struct check *c, uint32_t least, uint32_t p
 
 /* Checks vm->layout on the process and fills vm->proof. Return: 0 (methods have their names;
  * features with another failed check are off). HOTSPOT_UNSUPPORTED with @err, which names the
- * failed check. HOTSPOT_NOT_READY: no compiled code yet. -ESRCH; -errno. */
+ * failed check. HOTSPOT_NOT_READY: no compiled code yet. -EAGAIN: reads were refused. -ESRCH;
+ * -errno. */
 int proof_run(struct hotspot_vm *vm, struct error *err);
 
 /* ---- proof_methods.c ---- */

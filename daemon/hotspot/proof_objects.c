@@ -56,7 +56,7 @@ static bool monitor_can_be(struct hotspot_vm *vm, uint64_t thread, struct layout
                            struct layout_field count)
 {
     const struct hotspot_layout *l = &vm->layout;
-    uint64_t monitor = 0, object = 0;
+    uint64_t monitor = 0, at, object = 0;
     uint32_t waiting = 0;
     int r = field_u64(vm, thread, field, &monitor);
 
@@ -64,11 +64,11 @@ static bool monitor_can_be(struct hotspot_vm *vm, uint64_t thread, struct layout
         return r == 0;
     if (layout_has(count) && (field_u32(vm, monitor, count, &waiting) < 0 || !waiting))
         return false;
-    r = field_u64(vm, monitor, l->monitor_object, &object);
-    if (r == 0 && layout_has_handles(l))
-        r = memory_u64(&vm->memory, object, &object);
-    if (vm->names.coloured_oops)
-        object = oop_uncolour(object);
+    at = monitor + (uint64_t)l->monitor_object.offset;
+    if (layout_has_handles(l))
+        r = memory_u64(&vm->memory, at, &at);
+    if (r == 0)
+        r = heap_handle(vm, at, &object);
     return r == 0 && is_object(vm, object, 0);
 }
 

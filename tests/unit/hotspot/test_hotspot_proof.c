@@ -18,6 +18,7 @@
 #define FRAMES_MAX 8
 #define THREADS_MAX 64
 #define NAME_BYTES 160
+#define REFUSALS 60
 
 static const int RELEASES[] = { 17, 25 };
 
@@ -71,6 +72,13 @@ static ssize_t read_jvm(void *cookie, uint64_t address, void *buf, size_t n)
     ssize_t r = pread(*(int *)cookie, buf, n, (off_t)address);
 
     return r < 0 ? -errno : r;
+}
+
+static unsigned reads, refused; /* @refused: number of the read that is refused; 0: none */
+
+static ssize_t read_or_refuse(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    return ++reads == refused ? -ETIMEDOUT : read_jvm(cookie, address, buf, n);
 }
 
 static void stop(void)
@@ -369,6 +377,31 @@ static void check_right(const struct hotspot_layout *l, int jdk)
     vm = hotspot_vm_close(vm);
 }
 
+/* Checks that a read that comes late switches nothing off, and refuses no JVM. @l is right. */
+static void check_refused_reads(const struct hotspot_layout *l)
+{
+    struct error err = ERROR_NULL;
+    unsigned all = 0, late = 0;
+
+    for (unsigned i = 0; i <= REFUSALS; i++) {
+        int r;
+
+        reads = 0;
+        refused = i * all / REFUSALS;
+        r = hotspot_vm_open_memory(read_or_refuse, &jvm.mem_fd, 0, l, &vm, &err);
+        if (i == 0)
+            all = reads;
+        ck_assert_msg(r == 0 || r == -ETIMEDOUT || r == HOTSPOT_NOT_READY, "read %u of %u: %d, %s",
+                      refused, all, r, err.msg);
+        late += r != 0;
+        if (r == 0)
+            ck_assert_msg(!strstr(hotspot_vm_note(vm), "switched off"), "read %u of %u: %s",
+                          refused, all, hotspot_vm_note(vm));
+        vm = hotspot_vm_close(vm);
+    }
+    ck_assert_uint_gt(late, REFUSALS / 4);
+}
+
 START_TEST(a_wrong_table_gives_no_wrong_name)
 {
     struct error err = ERROR_NULL;
@@ -397,6 +430,7 @@ START_TEST(a_wrong_table_gives_no_wrong_name)
     check_right(&l, RELEASES[_i]);
     l.symbol_length.offset += 2;
     l.symbol_length.width = 2;
+    check_refused_reads(&l);
 
     move_fields(&l, &t);
     swap_fields(&l, &t);
