@@ -108,6 +108,8 @@ describe("lives", { concurrency: 4 }, () => {
         server.changes = () => ({ changes: [], sentences: ["136 samples: too few to tell"], enough: false, minutes: { a: 2, b: 2 },
             samples: { a: 136, b: 140 }, needed: NEEDED, times: "since-deploy",
             ranges: { a: { from: "2026-11-26T03:00:00Z", to: "2026-11-26T03:02:00Z" }, b: { from: "2026-11-26T03:05:00Z", to: "2026-11-26T03:07:00Z" } } });
+        await page.getByLabel("What is compared").selectOption(""); // else the choice of before is kept
+        await page.waitForURL((url) => !/ch=/.test(url.hash));
         await page.reload();
         await page.locator(".blank a", { hasText: "Compare the graphs" }).waitFor(); // there is a way on
         await page.getByRole("link", { name: "Compare the graphs" }).click(); // once
