@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store: its file. It survives kills, and may be broken, old, or read-only. */
+#include "suite.h"
+
+/* Check notes each passed assertion in a file. A child that is killed while it notes one leaves a
+ * half of it, and Check then ends the whole program. */
+#undef _mark_point
+#define _mark_point(file, line) ((void)0)
+
 #include "store_fixture.h"
 
 #include "store/store_impl.h"
@@ -32,7 +39,8 @@ START_TEST(survives_kill_9_at_any_moment)
 
         ck_assert_int_eq(pipe(done), 0);
         pid = fork();
-        if (pid == 0) { /* writes until it is killed, and reports each finished put */
+        ck_assert_int_ge(pid, 0); /* kill(-1) would end every process */
+        if (pid == 0) {           /* writes until it is killed, and reports each finished put */
             s = open_store(0, 0);
             for (unsigned i = 0;; i++) {
                 struct profile *p;
@@ -398,7 +406,7 @@ static const char *const LEFT[] = {
     "CREATE VIEW processes AS " WITHOUT_END "SELECT other.* FROM c, other WHERE x < 0",
     "CREATE VIEW v AS " WITHOUT_END "SELECT x FROM c;"
     "CREATE TRIGGER t BEFORE UPDATE ON captures BEGIN SELECT count(*) FROM v; END",
-    "CREATE INDEX i ON captures(length(hex(zeroblob(100000000))))",
+    "CREATE INDEX i ON captures(length(hex(zeroblob(100000000)))) WHERE n > 1",
     "ALTER TABLE captures ADD COLUMN g AS (length(hex(zeroblob(100000000))))",
     "ALTER TABLE captures RENAME TO other; PRAGMA user_version = 99;"
     "CREATE VIEW captures AS " WITHOUT_END "SELECT other.* FROM c, other WHERE x < 0",
