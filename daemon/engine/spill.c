@@ -286,12 +286,25 @@ static void spill_done(struct spill *s)
     minute_free(m);
 }
 
+/* Rolls up the history. Logs an error if the last call had none: @worked. Returns whether this one
+ * has none. */
+static bool roll(struct history *h, uint64_t now_ns, bool worked)
+{
+    struct error err = ERROR_NULL;
+    int r = history_roll(h, now_ns, &err);
+
+    if (r < 0 && worked)
+        log_warn("parts of the history are neither summed nor dropped: %s",
+                 err.msg[0] ? err.msg : strerrordesc_np(-r));
+    return r == 0;
+}
+
 static void *spill_main(void *arg)
 {
     struct spill *s = arg;
     struct steady clock = { 0 };
     struct minute *m;
-    bool failed = false;
+    bool failed = false, rolled = true;
 
     pthread_setname_np(pthread_self(), "flamed-history");
     setpriority(PRIO_PROCESS, 0, 0); /* normal priority, below the engine */
@@ -311,8 +324,8 @@ static void *spill_main(void *arg)
             if (s->o.counters)
                 service_counters_add(s->o.counters, history_minute_of(m->m.start_ns, m->m.end_ns),
                                      m->m.slices, m->m.slice_count);
-            history_roll(s->o.history,
-                         steady_now(&clock, clock_monotonic_ns(), clock_realtime_ns()), NULL);
+            rolled = roll(s->o.history,
+                          steady_now(&clock, clock_monotonic_ns(), clock_realtime_ns()), rolled);
         }
         pthread_mutex_lock(&s->lock);
         s->writing = false;

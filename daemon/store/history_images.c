@@ -41,13 +41,12 @@ static int drop_orphans(struct history *h, struct error *err)
 
 int images_drop(struct history *h, struct error *err)
 {
-    uint64_t max = MIN(HISTORY_IMAGES_KEPT, h->store->opts.max_bytes / IMAGE_BYTES),
-             count = store_number(h->store, "SELECT count(*) FROM images"), dropped;
-    int r;
+    uint64_t max = MIN(HISTORY_IMAGES_KEPT, h->store->opts.max_bytes / IMAGE_BYTES), count, dropped;
+    int r = store_number(h->store, "SELECT count(*) FROM images", &count, err);
 
     max = MAX(max, IMAGES_AT_ONCE);
-    if (count <= max)
-        return 0;
+    if (r < 0 || count <= max)
+        return r;
     r = store_exec(h->store, "BEGIN IMMEDIATE", err);
     if (r < 0)
         return r;

@@ -22,6 +22,8 @@ struct history {
 
 #define CANNOT_WRITE "cannot write the history"
 #define CANNOT_READ "cannot read the history"
+/* Selects the end of the last minute. */
+#define HISTORY_NEWEST "SELECT end_ns FROM minutes ORDER BY start_ns DESC LIMIT 1"
 
 /* Values of the column "rolled" of a part. */
 #define PART_FRESH "0"   /* not yet added to a part of the next tier */

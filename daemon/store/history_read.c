@@ -224,8 +224,8 @@ static int plan_make(struct plan *p, struct error *err)
     struct history_query clipped = *p->q;
     int r = read_oldest(p, err);
 
-    p->reach->newest_ns =
-        store_number(p->h->store, "SELECT end_ns FROM minutes ORDER BY start_ns DESC LIMIT 1");
+    if (r == 0)
+        r = store_number(p->h->store, HISTORY_NEWEST, &p->reach->newest_ns, err);
     if (r < 0 || !p->reach->oldest_ns)
         return r;
     clipped.from_ns = MAX(p->q->from_ns, p->reach->oldest_ns);

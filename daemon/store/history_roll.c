@@ -322,10 +322,11 @@ static int drop_oldest(struct history *h, unsigned tier, struct error *err)
 static int drop_by_size(struct history *h, struct error *err)
 {
     unsigned most = 0;
-    int r, emptied;
+    uint64_t bytes;
+    int emptied, r = store_bytes_in_use(h->store, &bytes, err);
 
-    if (store_bytes_in_use(h->store) <= h->store->opts.max_bytes)
-        return 0;
+    if (r < 0 || bytes <= h->store->opts.max_bytes)
+        return r;
     r = read_sizes(h, err);
     for (unsigned tier = 1; tier < HISTORY_TIERS; tier++) {
         if (h->stats.tier_bytes[tier] / TIERS[tier].percent >
@@ -371,17 +372,18 @@ int history_roll(struct history *h, uint64_t now_ns, struct error *err)
 
     store_enter_patiently(s);
     dictionaries_forget_unused(s);
-    h->stats.newest_ns =
-        store_number(s, "SELECT end_ns FROM minutes ORDER BY start_ns DESC LIMIT 1");
-    h->stats.first_ns = store_number(s, "SELECT min(start_ns) FROM minutes");
     writable = s->writable; /* damage that is found makes it false */
-    if (writable)
+    if (s->db)
+        r = store_number(s, HISTORY_NEWEST, &h->stats.newest_ns, err)
+                ?: store_number(s, "SELECT min(start_ns) FROM minutes", &h->stats.first_ns, err);
+    if (writable && r == 0)
         r = roll_up(h, now_ns ? now_ns : h->stats.newest_ns, err);
     if (writable && !fails_everywhere(r))
         dropped = retain(h, now_ns, r == 0 ? err : NULL);
-    if (s->db)
+    if (s->db) {
         read_sizes(h, NULL);
-    h->stats.bytes = store_number(s, "PRAGMA page_count") * store_number(s, "PRAGMA page_size");
+        store_file_bytes(s, &h->stats.bytes, NULL);
+    }
     h->stats.names_bytes = dictionaries_bytes(s);
     pthread_mutex_lock(&h->told.lock);
     h->told.stats = h->stats;

@@ -29,18 +29,21 @@ static struct profile events_of(sqlite3_stmt *stmt, int name, int unit, int peri
     return meta;
 }
 
-static size_t read_processes(struct store *s, int64_t n, sqlite3_stmt **ret_stmt,
-                             struct store_process list[QUERY_PROCESSES_MAX], struct intern *text)
+static int read_processes(struct store *s, int64_t n, sqlite3_stmt **ret_stmt,
+                          struct store_process list[QUERY_PROCESSES_MAX], size_t *ret_count,
+                          struct intern *text, struct error *err)
 {
     size_t count = 0;
+    int r = store_query(s,
+                        "SELECT pid, name, container, pod, namespace, service, samples FROM "
+                        "processes"
+                        " WHERE capture = ? ORDER BY samples DESC LIMIT 256",
+                        ret_stmt, err, VALUE(n));
 
-    if (store_query(s,
-                    "SELECT pid, name, container, pod, namespace, service, samples FROM "
-                    "processes"
-                    " WHERE capture = ? ORDER BY samples DESC LIMIT 256",
-                    ret_stmt, NULL, VALUE(n)) < 0)
-        return 0;
-    while (count < QUERY_PROCESSES_MAX && sqlite3_step(*ret_stmt) == SQLITE_ROW) {
+    if (r < 0)
+        return r;
+    while (count < QUERY_PROCESSES_MAX &&
+           (r = store_step(s, *ret_stmt, "cannot read the store", err)) > 0) {
         const char *strings[5];
 
         for (int i = 0; i < (int)ARRAY_SIZE(strings); i++) {
@@ -57,11 +60,13 @@ static size_t read_processes(struct store *s, int64_t n, sqlite3_stmt **ret_stmt
                                                 strings[4],
                                                 (uint64_t)sqlite3_column_int64(*ret_stmt, 6) };
     }
-    return count;
+    *ret_count = count;
+    return MIN(r, 0);
 }
 
 /* Passes the row of @stmt to @fn. */
-static int hand_out(struct store *s, sqlite3_stmt *stmt, store_capture_fn fn, void *cookie)
+static int hand_out(struct store *s, sqlite3_stmt *stmt, store_capture_fn fn, void *cookie,
+                    struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *processes = NULL;
     struct store_process list[QUERY_PROCESSES_MAX];
@@ -100,8 +105,10 @@ static int hand_out(struct store *s, sqlite3_stmt *stmt, store_capture_fn fn, vo
             if (w)
                 warnings[c.warning_count++] = w;
         }
-        c.process_count = read_processes(s, sqlite3_column_int64(stmt, 0), &processes, list, text);
-        r = fn(cookie, &c);
+        r = read_processes(s, sqlite3_column_int64(stmt, 0), &processes, list, &c.process_count,
+                           text, err);
+        if (r == 0)
+            r = fn(cookie, &c);
     }
     intern_free(text);
     json_decref(warning_list);
@@ -121,7 +128,7 @@ int store_get_facts(struct store *s, const char *id, store_capture_fn fn, void *
     if (r == 0) {
         r = store_step(s, stmt, "cannot read the store", err);
         if (r > 0)
-            r = hand_out(s, stmt, fn, cookie);
+            r = hand_out(s, stmt, fn, cookie, err);
         else if (r == 0)
             r = STORE_NOT_FOUND;
     }
@@ -199,7 +206,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         snprintf(after.id, sizeof(after.id), "%s", store_text(stmt, 1));
         store_write_cursor(&after, ret_next);
         shown++;
-        r = hand_out(s, stmt, fn, cookie);
+        r = hand_out(s, stmt, fn, cookie, err);
     }
     if (r == 0 && step == SQLITE_DONE)
         ret_next[0] = '\0';

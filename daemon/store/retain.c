@@ -42,12 +42,6 @@ static int drop_by_age(struct store *s, uint64_t now_ns, struct error *err)
     return 0;
 }
 
-uint64_t store_bytes_in_use(struct store *s)
-{
-    return (store_number(s, "PRAGMA page_count") - store_number(s, "PRAGMA freelist_count")) *
-           store_number(s, "PRAGMA page_size");
-}
-
 #define OF_SCOPE "sum(coalesce(length(body), 0) + " RETAIN_ROW_BYTES ")"
 
 /* Drops the oldest captures of the scope with the most bytes, if it exceeds its share, or all
@@ -75,10 +69,14 @@ static int drop_of_scope(struct store *s, int *ret_dropped, struct error *err)
  * -errno. */
 static int drop_by_size(struct store *s, struct error *err)
 {
+    uint64_t bytes;
     int r, dropped = 0;
 
-    if (!s->writable || !s->opts.max_bytes || store_bytes_in_use(s) <= s->opts.max_bytes)
+    if (!s->writable || !s->opts.max_bytes)
         return 0;
+    r = store_bytes_in_use(s, &bytes, err);
+    if (r < 0 || bytes <= s->opts.max_bytes)
+        return r;
     r = drop_of_scope(s, &dropped, err);
     if (r == 0 && !dropped) {
         r = store_exec(s,

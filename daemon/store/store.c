@@ -234,13 +234,49 @@ void store_new_id(char ret[STORE_ID_BYTES])
              (unsigned long long)words[1]);
 }
 
-uint64_t store_number(struct store *s, const char *sql)
+int store_number(struct store *s, const char *sql, uint64_t *ret, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_prepare(s, sql, &stmt, err);
 
-    if (store_prepare(s, sql, &stmt, NULL) < 0 || sqlite3_step(stmt) != SQLITE_ROW)
-        return 0;
-    return (uint64_t)sqlite3_column_int64(stmt, 0);
+    if (r == 0)
+        r = store_step(s, stmt, "cannot read the store", err);
+    if (r < 0)
+        return r;
+    *ret = r > 0 ? (uint64_t)sqlite3_column_int64(stmt, 0) : 0;
+    return 0;
+}
+
+/* Gets the size of the file, and the bytes of its free pages. */
+static int read_sizes(struct store *s, uint64_t *ret_bytes, uint64_t *ret_free, struct error *err)
+{
+    uint64_t pages, free_pages, page_bytes;
+    int r = store_number(s, "PRAGMA page_count", &pages, err) ?:
+            store_number(s, "PRAGMA freelist_count", &free_pages, err) ?:
+            store_number(s, "PRAGMA page_size", &page_bytes, err);
+
+    if (r < 0)
+        return r;
+    *ret_bytes = pages * page_bytes;
+    *ret_free = free_pages * page_bytes;
+    return 0;
+}
+
+int store_file_bytes(struct store *s, uint64_t *ret, struct error *err)
+{
+    uint64_t unused;
+
+    return read_sizes(s, ret, &unused, err);
+}
+
+int store_bytes_in_use(struct store *s, uint64_t *ret, struct error *err)
+{
+    uint64_t bytes, unused;
+    int r = read_sizes(s, &bytes, &unused, err);
+
+    if (r == 0)
+        *ret = bytes - MIN(unused, bytes);
+    return r;
 }
 
 void store_stats(struct store *s, struct store_stats *ret)
@@ -251,9 +287,9 @@ void store_stats(struct store *s, struct store_stats *ret)
         pthread_mutex_unlock(&s->told.lock);
         return;
     }
-    s->stats.bytes = store_number(s, "PRAGMA page_count") * store_number(s, "PRAGMA page_size");
-    s->stats.captures = store_number(s, "SELECT count(*) FROM captures");
-    s->stats.oldest_ns = store_number(s, "SELECT min(start_ns) FROM captures");
+    store_file_bytes(s, &s->stats.bytes, NULL);
+    store_number(s, "SELECT count(*) FROM captures", &s->stats.captures, NULL);
+    store_number(s, "SELECT min(start_ns) FROM captures", &s->stats.oldest_ns, NULL);
     s->stats.names_bytes = dictionaries_bytes(s);
     *ret = s->stats;
     store_leave(s);

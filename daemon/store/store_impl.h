@@ -110,8 +110,11 @@ static inline void stmt_finalizep(sqlite3_stmt **stmt)
  * Returns 0 or -errno with the sentence. */
 int store_writable(struct store *s, struct error *err);
 
-/* Returns the number that a statement selects; 0 if it fails. */
-uint64_t store_number(struct store *s, const char *sql);
+/* Gets the number that a statement selects; 0: it selects none. After an error *ret stays. Returns
+ * 0 or -errno. */
+int store_number(struct store *s, const char *sql, uint64_t *ret, struct error *err);
+/* Gets the size of the file. After an error *ret stays. Returns 0 or -errno. */
+int store_file_bytes(struct store *s, uint64_t *ret, struct error *err);
 
 /* Returns a column as text, "" for NULL. */
 const char *store_text(sqlite3_stmt *stmt, int column);
@@ -126,8 +129,8 @@ int schema_prepare(struct store *s, struct error *err);
  * leave a query there that never ends. */
 bool schema_is_ours(sqlite3 *db, enum store_kind kind);
 
-/* Returns the bytes of the file in use, without free pages. */
-uint64_t store_bytes_in_use(struct store *s);
+/* Gets the bytes of the file in use, without free pages. Returns 0 or -errno. */
+int store_bytes_in_use(struct store *s, uint64_t *ret, struct error *err);
 
 /* put.c */
 

@@ -490,6 +490,14 @@ START_TEST(test_a_damaged_part_is_counted_in_its_hour)
 }
 END_TEST
 
+static uint64_t number(struct history *h, const char *sql)
+{
+    uint64_t ret = 0;
+
+    ck_assert_int_eq(store_number(h->store, sql, &ret, NULL), 0);
+    return ret;
+}
+
 /* SQLite can neither change nor drop the parts of one minute, as if their page was damaged. All
  * others are rolled up, and dropped when they are old. */
 START_TEST(test_a_part_that_cannot_be_changed)
@@ -508,13 +516,11 @@ START_TEST(test_a_part_that_cannot_be_changed)
         ck_assert_int_eq(sqlite3_exec(h->store->db, sql, NULL, NULL, NULL), SQLITE_OK);
     }
     ck_assert_int_lt(history_roll(h, T0 + 180 * HISTORY_MINUTE_NS, NULL), 0);
-    ck_assert_uint_eq(store_number(h->store, "SELECT count(*) FROM parts WHERE tier = 1"),
+    ck_assert_uint_eq(number(h, "SELECT count(*) FROM parts WHERE tier = 1"),
                       17 * ARRAY_SIZE(JVMS));
-    ck_assert_uint_eq(store_number(h->store, "SELECT count(*) FROM parts WHERE tier = 2"),
-                      3 * ARRAY_SIZE(JVMS));
+    ck_assert_uint_eq(number(h, "SELECT count(*) FROM parts WHERE tier = 2"), 3 * ARRAY_SIZE(JVMS));
     ck_assert_int_lt(history_roll(h, T0 + 86400 * NSEC_PER_SEC + 180 * HISTORY_MINUTE_NS, NULL), 0);
-    ck_assert_uint_eq(store_number(h->store, "SELECT count(*) FROM parts WHERE tier = 0"),
-                      ARRAY_SIZE(JVMS));
+    ck_assert_uint_eq(number(h, "SELECT count(*) FROM parts WHERE tier = 0"), ARRAY_SIZE(JVMS));
     history_stats(h, &stats);
     ck_assert_uint_ge(stats.dropped_by_age, 179 * ARRAY_SIZE(JVMS));
     history_close(h);
@@ -538,9 +544,8 @@ START_TEST(test_old_parts_that_stay_keep_no_others)
     ck_assert_int_eq(sqlite3_exec(h->store->db, sql, NULL, NULL, NULL), SQLITE_OK);
     h->store->opts.max_bytes = 1;
     history_roll(h, T0 + 180 * HISTORY_MINUTE_NS, NULL);
-    ck_assert_uint_eq(
-        store_number(h->store, "SELECT count(*) FROM parts WHERE tier = 0 AND rolled = 1"),
-        60 * ARRAY_SIZE(JVMS));
+    ck_assert_uint_eq(number(h, "SELECT count(*) FROM parts WHERE tier = 0 AND rolled = 1"),
+                      60 * ARRAY_SIZE(JVMS));
     history_stats(h, &stats);
     ck_assert_uint_ge(stats.dropped_by_size, 120 * ARRAY_SIZE(JVMS));
     history_close(h);
@@ -559,6 +564,7 @@ START_TEST(test_an_error_is_no_short_answer)
     struct history *h = open_history(1 << 30, 86400);
     const struct history_query q = { .to_ns = UINT64_MAX };
     struct history_reach reach;
+    struct history_stats stats;
     uint64_t left_out;
 
     put_minutes(h, T0, 3);
@@ -567,6 +573,17 @@ START_TEST(test_an_error_is_no_short_answer)
     ck_assert_int_lt(history_marks(h, &q, NULL, NULL, &left_out, NULL), 0);
     ck_assert_int_lt(history_roll(h, T0 + 60 * HISTORY_MINUTE_NS, NULL), 0);
     sqlite3_progress_handler(h->store->db, 0, NULL, NULL);
+    ck_assert_int_eq(history_roll(h, T0 + 60 * HISTORY_MINUTE_NS, NULL), 0);
+    /* the end of the last minute cannot be read */
+    ck_assert_int_eq(sqlite3_exec(h->store->db,
+                                  "CREATE TEMP VIEW minutes AS SELECT start_ns, lost,"
+                                  " abs(-9223372036854775807 - 1) AS end_ns FROM main.minutes",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_lt(history_read(h, &q, NULL, NULL, &reach, NULL), 0);
+    ck_assert_int_lt(history_roll(h, 0, NULL), 0);
+    history_stats(h, &stats);
+    ck_assert_uint_eq(stats.newest_ns, T0 + 3 * HISTORY_MINUTE_NS);
     history_close(h);
 }
 END_TEST

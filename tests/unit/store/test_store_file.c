@@ -380,6 +380,37 @@ START_TEST(a_file_that_is_opened_again_under_a_reader_is_closed)
 }
 END_TEST
 
+static int fail_to_list(void *cookie, const struct store_capture *c)
+{
+    (void)cookie;
+    ck_abort_msg("capture %s has %zu processes", c->id, c->process_count);
+    return 0;
+}
+
+/* The processes of a capture cannot be read. It is not shown without them. */
+START_TEST(an_error_is_no_short_answer)
+{
+    struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work");
+    struct store_query q = { .to_ns = UINT64_MAX, .state = -1, .limit = 7 };
+    struct error err = ERROR_NULL;
+    struct store *s = open_store(0, 0);
+    char next[64];
+
+    ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
+    ck_assert_int_eq(sqlite3_exec(s->db,
+                                  "CREATE TEMP VIEW processes AS SELECT capture, pid, name,"
+                                  " container, pod, namespace, service,"
+                                  " abs(-9223372036854775807 - 1) AS samples FROM main.processes",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_lt(store_get_facts(s, "aa", fail_to_list, NULL, &err), 0);
+    ck_assert_str_ne(err.msg, "");
+    ck_assert_int_lt(store_list(s, &q, fail_to_list, NULL, next, NULL), 0);
+    store_close(s);
+    profile_unref(p);
+}
+END_TEST
+
 START_TEST(a_damaged_blob_is_an_error)
 {
     struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 100, "work"), *got = NULL;
@@ -444,6 +475,7 @@ int main(void)
     tcase_add_test(tc, a_full_disk_can_be_read);
     tcase_add_test(tc, what_was_mended_is_noticed);
     tcase_add_test(tc, a_file_that_is_opened_again_under_a_reader_is_closed);
+    tcase_add_test(tc, an_error_is_no_short_answer);
     tcase_add_test(tc, a_damaged_blob_is_an_error);
     tcase_add_loop_test(tc, nothing_runs_that_the_file_says, 0, ARRAY_SIZE(LEFT));
     return run_store_tests("store_file", tc);
