@@ -317,33 +317,47 @@ static int drop_oldest(struct history *h, unsigned tier, struct error *err)
     return r < 0 ? r : h->stats.dropped_by_size != dropped;
 }
 
-/* Drops the oldest parts of the tier that is furthest over its share. Returns 1 (the file may still
- * be too large), 0 or -errno. */
-static int drop_by_size(struct history *h, struct error *err)
+/* Returns the tier that is furthest over its share, without those of the set @stuck; HISTORY_TIERS:
+ * none has parts. */
+static unsigned largest_tier(const struct history *h, unsigned stuck)
 {
-    unsigned most = 0;
+    unsigned most = HISTORY_TIERS;
+
+    for (unsigned tier = 0; tier < HISTORY_TIERS; tier++) {
+        if (!(stuck & 1u << tier) && h->stats.tier_bytes[tier] &&
+            (most == HISTORY_TIERS || h->stats.tier_bytes[tier] / TIERS[tier].percent >
+                                          h->stats.tier_bytes[most] / TIERS[most].percent))
+            most = tier;
+    }
+    return most;
+}
+
+/* Drops the oldest parts of the tier that is furthest over its share. Adds tiers to *stuck that
+ * keep all of their parts. Returns 1 (the file may still be too large), 0 or -errno. */
+static int drop_by_size(struct history *h, unsigned *stuck, struct error *err)
+{
     uint64_t bytes;
+    unsigned most;
     int emptied, r = store_bytes_in_use(h->store, &bytes, err);
 
     if (r < 0 || bytes <= h->store->opts.max_bytes)
         return r;
     r = read_sizes(h, err);
-    for (unsigned tier = 1; tier < HISTORY_TIERS; tier++) {
-        if (h->stats.tier_bytes[tier] / TIERS[tier].percent >
-            h->stats.tier_bytes[most] / TIERS[most].percent)
-            most = tier;
-    }
-    if (r < 0 || !h->stats.tier_bytes[most])
+    most = largest_tier(h, *stuck);
+    if (r < 0 || most == HISTORY_TIERS)
         return r;
     r = drop_oldest(h, most, err);
-    if (r <= 0)
+    if (r < 0)
         return r;
+    if (r == 0)
+        *stuck |= 1u << most;
     emptied = drop_empty_epochs(h, err);
-    return emptied < 0 ? emptied : r;
+    return emptied < 0 ? emptied : 1;
 }
 
 static int retain(struct history *h, uint64_t now_ns, struct error *err)
 {
+    unsigned stuck = 0; /* set of tiers */
     int r = now_ns ? drop_by_age(h, now_ns, err) : 0;
 
     if (r == 0)
@@ -353,7 +367,7 @@ static int retain(struct history *h, uint64_t now_ns, struct error *err)
     if (r == 0)
         r = drop_empty_epochs(h, err);
     for (int i = 0; i < ROLL_DROPS_MAX && r == 0; i++) {
-        r = drop_by_size(h, err);
+        r = drop_by_size(h, &stuck, err);
         if (r <= 0)
             break;
         r = 0;

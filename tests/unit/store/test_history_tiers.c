@@ -552,6 +552,29 @@ START_TEST(test_old_parts_that_stay_keep_no_others)
 }
 END_TEST
 
+/* Nothing of one tier can be dropped: the others are, until the file is small enough. */
+START_TEST(test_a_tier_that_stays_keeps_no_others)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    char sql[200];
+
+    put_minutes(h, T0, 180);
+    ck_assert_int_eq(history_roll(h, T0 + 180 * HISTORY_MINUTE_NS, NULL), 0);
+    snprintf(sql, sizeof(sql),
+             "CREATE TEMP TRIGGER stays BEFORE DELETE ON parts WHEN old.tier = %d"
+             " BEGIN SELECT RAISE(FAIL, 'broken'); END",
+             _i);
+    ck_assert_int_eq(sqlite3_exec(h->store->db, sql, NULL, NULL, NULL), SQLITE_OK);
+    h->store->opts.max_bytes = 1;
+    ck_assert_int_eq(history_roll(h, T0 + 180 * HISTORY_MINUTE_NS, NULL), 0);
+    for (int tier = 0; tier < HISTORY_TIERS; tier++) {
+        snprintf(sql, sizeof(sql), "SELECT count(*) FROM parts WHERE tier = %d", tier);
+        ck_assert_int_eq(number(h, sql) > 0, tier == _i);
+    }
+    history_close(h);
+}
+END_TEST
+
 static int stop_sqlite(void *unused)
 {
     (void)unused;
@@ -678,6 +701,7 @@ int main(void)
     tcase_add_test(tc, test_a_damaged_part_is_counted_in_its_hour);
     tcase_add_test(tc, test_a_part_that_cannot_be_changed);
     tcase_add_test(tc, test_old_parts_that_stay_keep_no_others);
+    tcase_add_loop_test(tc, test_a_tier_that_stays_keeps_no_others, 0, HISTORY_TIERS);
     tcase_add_test(tc, test_an_error_is_no_short_answer);
     return run_store_tests("history_tiers", tc);
 }
