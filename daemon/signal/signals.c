@@ -7,6 +7,7 @@
 #include "base/places.h"
 #include "proc/stall_readers.h"
 #include "signal/measures.h"
+#include "signal/sleeps.h"
 #include "signal/watched.h"
 
 #define LIST_NS (10 * NSEC_PER_SEC)   /* time between two lists of JVMs, if no JVM was found */
@@ -32,8 +33,14 @@ struct signals {
     uint64_t changed;   /* discover_jvms_changed() at the last list of JVMs */
     uint64_t due_ns;    /* nothing is due before this time, unless `changed` is old */
     struct number_reading node;
+    struct sleeps sleeps;
     struct signals_stats stats;
 };
+
+static uint64_t sleep_offset_ns(void)
+{
+    return clock_ns(CLOCK_BOOTTIME) - clock_monotonic_ns();
+}
 
 int signals_new(const struct signals_opts *o, struct signals **ret)
 {
@@ -42,6 +49,7 @@ int signals_new(const struct signals_opts *o, struct signals **ret)
     if (!s)
         return -ENOMEM;
     s->opts = *o;
+    sleeps_begin(&s->sleeps, sleep_offset_ns());
     *ret = s;
     return 0;
 }
@@ -371,6 +379,7 @@ void signals_poll(struct signals *s, uint64_t now_ns)
     bool listing = is_list_due(s, now_ns);
     uint64_t begun_ns;
 
+    sleeps_look(&s->sleeps, now_ns, sleep_offset_ns());
     if (!listing && now_ns < s->due_ns)
         return;
     begun_ns = cpu_ns();
@@ -386,22 +395,20 @@ void signals_poll(struct signals *s, uint64_t now_ns)
 /* ---- what is on, and was ---- */
 
 /* Converts the past CLOCK_MONOTONIC time @at_ns to CLOCK_REALTIME. */
-static uint64_t real_of(uint64_t at_ns)
+static uint64_t real_of(const struct signals *s, uint64_t at_ns)
 {
-    uint64_t now_ns = clock_monotonic_ns();
-
-    return clock_realtime_ns() - (now_ns - MIN(now_ns, at_ns));
+    return sleeps_real_of(&s->sleeps, at_ns, clock_monotonic_ns(), clock_realtime_ns());
 }
 
 /* Makes the signal for the finding @f of the time @at_ns. */
-static struct signal signal_of(const struct watched *w, size_t id, const struct rule_finding *f,
-                               uint64_t since_ns, uint64_t at_ns)
+static struct signal signal_of(const struct signals *s, const struct watched *w, size_t id,
+                               const struct rule_finding *f, uint64_t since_ns, uint64_t at_ns)
 {
     return (struct signal){ .rule = rule_of((enum rule_id)id),
                             .process = w->p,
                             .severity = f->severity,
-                            .since_ns = real_of(since_ns),
-                            .now_ns = real_of(at_ns),
+                            .since_ns = real_of(s, since_ns),
+                            .now_ns = real_of(s, at_ns),
                             .value = f->value,
                             .cause = { f->sentence, f->cause },
                             .sentence = f->sentence,
@@ -409,12 +416,13 @@ static struct signal signal_of(const struct watched *w, size_t id, const struct 
                             .ago_ns = (uint64_t)(f->ago_s * (double)NSEC_PER_SEC) };
 }
 
-static void give(const struct watched *w, size_t id, signal_fn fn, void *cookie)
+static void give(const struct signals *s, const struct watched *w, size_t id, signal_fn fn,
+                 void *cookie)
 {
     const struct signal_state *state = &w->states[id];
     uint64_t last_ns = w->numbers.last_ns ? w->numbers.last_ns : clock_monotonic_ns();
     struct signal one =
-        signal_of(w, id, &state->finding, state->strong_ns, w->ended ? w->ended_ns : last_ns);
+        signal_of(s, w, id, &state->finding, state->strong_ns, w->ended ? w->ended_ns : last_ns);
 
     fn(cookie, &one);
 }
@@ -429,7 +437,7 @@ void signals_each(const struct signals *s, const struct process *p, signal_fn fn
         for (unsigned severity = RULE_SEVERITY_MAX; severity > 0; severity--) {
             for (size_t id = 0; id < RULES; id++)
                 if (w->states[id].on && w->states[id].finding.severity == severity)
-                    give(w, id, fn, cookie);
+                    give(s, w, id, fn, cookie);
         }
     }
 }
@@ -446,8 +454,8 @@ void signals_each_past(const struct signals *s, signal_fn fn, void *cookie)
             if (!past || !past->until_ns || !past->worst.severity ||
                 now_ns - MIN(now_ns, past->until_ns) > SIGNAL_PAST_NS)
                 continue;
-            one = signal_of(s->all[i], id, &past->worst, past->since_ns, past->worst_ns);
-            one.until_ns = real_of(past->until_ns);
+            one = signal_of(s, s->all[i], id, &past->worst, past->since_ns, past->worst_ns);
+            one.until_ns = real_of(s, past->until_ns);
             one.times = past->times;
             fn(cookie, &one);
         }
@@ -461,7 +469,7 @@ void signals_set_releases(struct signals *s, signal_release_fn fn, void *cookie)
 
         w->release = (struct rule_release){ 0 };
         if (ended_by_sigterm(w))
-            fn(cookie, w->p, real_of(w->ended_ns), &w->release);
+            fn(cookie, w->p, real_of(s, w->ended_ns), &w->release);
         else if (!w->ended && !w->p->exited && !w->p->replaced)
             fn(cookie, w->p, /* ended_ns= */ 0, &w->release);
         if (w->release.replaced)
@@ -493,8 +501,8 @@ void signals_throttled(const struct signals *s, uint64_t since_ns, signal_thrott
         if (!w->numbers.last_ns || w->ended || w->p->exited || w->p->replaced || !(ns >= 0))
             continue;
         t.lately_ns = watched_throttled(w, clock_monotonic_of(since_ns), &t.from_ns, &t.to_ns);
-        t.from_ns = real_of(t.from_ns);
-        t.to_ns = real_of(t.to_ns);
+        t.from_ns = real_of(s, t.from_ns);
+        t.to_ns = real_of(s, t.to_ns);
         fn(cookie, w->p, &t);
     }
 }

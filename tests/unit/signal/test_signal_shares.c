@@ -104,6 +104,45 @@ START_TEST(ended_ones_of_a_crowd_leave_those_of_others)
 }
 END_TEST
 
+static uint64_t slept_ns; /* how long the system has slept, as the test says */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    int r = __real_clock_gettime(clock, ret);
+
+    if (clock == CLOCK_REALTIME || clock == CLOCK_BOOTTIME)
+        ret->tv_sec += (time_t)(slept_ns / NSEC_PER_SEC);
+    return r;
+}
+
+static void see_since(void *cookie, const struct signal *signal)
+{
+    *(uint64_t *)cookie = signal->since_ns;
+}
+
+/* The system falls asleep after a JVM has ended. */
+START_TEST(an_end_before_a_sleep_stays)
+{
+    struct process *p = add_jvm(1000, 7);
+    uint64_t before_ns = 0, after_ns = 0;
+
+    poll_again();
+    end_jvm(p);
+    for (size_t i = 0; i < 20; i++)
+        poll_again();
+    signals_each(s, NULL, see_since, &before_ns);
+    slept_ns = 7200 * NSEC_PER_SEC;
+    poll_again();
+    signals_each(s, NULL, see_since, &after_ns);
+    slept_ns = 0;
+    ck_assert_uint_gt(before_ns, 0);
+    ck_assert_uint_gt(after_ns, before_ns - NSEC_PER_SEC);
+    ck_assert_uint_lt(after_ns, before_ns + NSEC_PER_SEC);
+}
+END_TEST
+
 static void count_past(void *cookie, const struct signal *signal)
 {
     ck_assert_str_eq(signal->rule->name, "ended");
@@ -248,6 +287,7 @@ int main(void)
     tcase_add_test(tc, a_crowd_leaves_room_for_others);
     tcase_add_test(tc, ended_ones_of_a_crowd_leave_those_of_others);
     tcase_add_test(tc, an_end_is_past_for_an_hour);
+    tcase_add_test(tc, an_end_before_a_sleep_stays);
     tcase_add_loop_test(tc, an_end_for_a_release_is_not_shown, 0, ARRAY_SIZE(RELEASED));
     tcase_add_test(tc, hidden_ends_are_dropped_first);
     tcase_set_timeout(tc, 60);
