@@ -252,13 +252,13 @@ static void drop_late(struct opener *o)
 }
 
 /* Takes the late answer of @o. A copy counts as given (given.h) as long as it is kept. Return: as
- * take_answer(); -EDQUOT: flamed has too many. */
+ * take_answer(); -EDQUOT: flamed has too many, or the copies of late answers take too much. */
 static int take_late(struct server *s, struct opener *o)
 {
     int r = take_answer(o, &o->late_answer, &o->late_fd);
 
     if (r == 0 && o->late_fd >= 0)
-        r = given_take(&s->given, &o->late_fd, 1, /* err= */ NULL);
+        r = given_take(&s->given, &o->late_fd, 1, GIVEN_LATE_BYTES_MAX, /* err= */ NULL);
     o->kept = true;
     if (r < 0)
         drop_late(o);

@@ -44,13 +44,13 @@ void given_forget_closed(struct given *g)
     }
 }
 
-static int take_one(struct given *g, int *fd, uint64_t bytes, struct error *err)
+static int take_one(struct given *g, int *fd, uint64_t bytes, uint64_t max_bytes, struct error *err)
 {
     _cleanup_close_ int own = -1, theirs = -1;
 
     if (g->count >= SLACK_FILES || g->bytes > SLACK_BYTES)
         given_forget_closed(g);
-    if (g->count == GIVEN_FILES_MAX || bytes > GIVEN_BYTES_MAX - MIN(g->bytes, GIVEN_BYTES_MAX)) {
+    if (g->count == GIVEN_FILES_MAX || bytes > max_bytes - MIN(g->bytes, max_bytes)) {
         error_set(err, -EDQUOT,
                   "flamed has %zu files in memory open that flamed-broker made, with %ju MiB: it "
                   "gets no more of them",
@@ -70,14 +70,14 @@ static int take_one(struct given *g, int *fd, uint64_t bytes, struct error *err)
     return 0;
 }
 
-int given_take(struct given *g, int *fds, size_t n, struct error *err)
+int given_take(struct given *g, int *fds, size_t n, uint64_t max_bytes, struct error *err)
 {
     uint64_t bytes = 0;
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < n; i++) {
         if (is_made(fds[i], &bytes))
-            r = take_one(g, &fds[i], bytes, err);
+            r = take_one(g, &fds[i], bytes, max_bytes, err);
     }
     return r;
 }

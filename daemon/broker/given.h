@@ -14,6 +14,9 @@
 #include <stddef.h>
 
 #define GIVEN_BYTES_MAX (UINT64_C(192) << 20)
+/* Late answers of openers are kept within this limit. One owner's slow files, 64 MiB each, would
+ * otherwise leave no memory for lists and copies of others. */
+#define GIVEN_LATE_BYTES_MAX (GIVEN_BYTES_MAX / 2)
 #define GIVEN_FILES_MAX 1024
 
 struct given {
@@ -26,9 +29,9 @@ struct given {
 };
 
 /* Counts those of the @n descriptors @fds that are such files, and replaces each of them by one
- * that is only open for reading. 0; -EDQUOT with @err: flamed has too many, so none may be given;
- * -errno with @err. */
-int given_take(struct given *g, int *fds, size_t n, struct error *err);
+ * that is only open for reading. 0; -EDQUOT with @err: with them flamed would have more than
+ * @max_bytes, or too many files, so none may be given; -errno with @err. */
+int given_take(struct given *g, int *fds, size_t n, uint64_t max_bytes, struct error *err);
 /* Forgets the files that only the broker has open, which frees their memory. */
 void given_forget_closed(struct given *g);
 void given_deinit(struct given *g);

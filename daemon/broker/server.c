@@ -234,7 +234,7 @@ int server_answer(struct server *s, int fd)
         return n == 0 || n == -ECONNRESET ? 1 : (int)n;
     r = answer(s, raw, (size_t)n, &q, &rep);
     if (r == 0 && !s->look)
-        r = given_take(&s->given, rep.fds, rep.fd_count, &rep.err);
+        r = given_take(&s->given, rep.fds, rep.fd_count, GIVEN_BYTES_MAX, &rep.err);
     r = reply_send(fd, &q, r, &rep);
     for (size_t i = 0; i < rep.fd_count; i++)
         close_fd(rep.fds[i]);

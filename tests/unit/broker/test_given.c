@@ -30,7 +30,7 @@ static int give(size_t n, int *ret_fd)
     int fd = -1, r;
 
     ck_assert_int_eq(memfd_sealed("given", MEMFD_DATA, bytes, n, &fd), 0);
-    r = given_take(&given, &fd, 1, &err);
+    r = given_take(&given, &fd, 1, GIVEN_BYTES_MAX, &err);
     ck_assert_int_eq(r == -EDQUOT, err.msg[0] && err.remedy[0]);
     if (r < 0)
         close_fd(fd);
@@ -104,7 +104,7 @@ START_TEST(others_do_not_count)
                      open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
 
     ck_assert_int_eq(fcntl(other[0], F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL), 0);
-    ck_assert_int_eq(given_take(&given, other, ARRAY_SIZE(other), &err), 0);
+    ck_assert_int_eq(given_take(&given, other, ARRAY_SIZE(other), GIVEN_BYTES_MAX, &err), 0);
     ck_assert_uint_eq(given.count, 0);
     ck_assert_int_eq(fcntl(other[0], F_GETFL) & O_ACCMODE, O_RDWR);
     close_fd(other[0]);
@@ -125,7 +125,7 @@ START_TEST(sealed_files_of_targets_do_not_count)
         int fd = memfd_open_again(theirs, O_RDONLY);
 
         ck_assert_int_ge(fd, 0);
-        ck_assert_int_eq(given_take(&given, &fd, 1, &err), 0);
+        ck_assert_int_eq(given_take(&given, &fd, 1, GIVEN_BYTES_MAX, &err), 0);
         close_fd(fd);
     }
     given_forget_closed(&given);
