@@ -352,6 +352,19 @@ class Launcher(unittest.TestCase):
             counted = sum(sum(map(int, proc.stat(p)[11:15])) for p in launchers()) / 100
             self.assertAlmostEqual(told, counted, delta=0.1)
             self.late(daemon, classes, next(p for p in launchers() if int(proc.stat(p)[1]) in launchers()), works)
+            self.gone(daemon, j.pid, next(p for p in launchers() if int(proc.stat(p)[1]) not in launchers()))
+
+    def gone(self, daemon: Daemon, pid: int, keeper: int) -> None:
+        """It is killed with the process that starts it again: attaches are refused with the remedy, the log has it once, and profiles go on."""
+        def refused() -> str | None:
+            answer = daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent")
+            return answer.text if answer.status not in (200, 404) and "less than 2 s ago" not in answer.text else None
+
+        os.kill(keeper, signal.SIGKILL)
+        self.assertIn("is gone", proc.wait_until(refused, 15, "a refusal", interval=1.1))
+        self.assertIn("restart flamed-broker", proc.wait_until(refused, 15, "a refusal", interval=1.1))
+        self.assertEqual(daemon.log().count("the launcher is gone"), 1, daemon.log())
+        self.assertEqual(daemon.get("/profile", pid=pid, seconds=1).status, 200)
 
     def late(self, daemon: Daemon, classes: jvm.Classes, worker: int, works: Callable[[], bool]) -> None:
         """It does not answer in time: the attach fails, and does not begin later."""

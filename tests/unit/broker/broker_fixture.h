@@ -168,6 +168,27 @@ static inline struct proc_id id_of(pid_t pid)
     return id;
 }
 
+/* Sends @sig to the children of @parent with the name @called. Returns their number, and the last
+ * one's pid. */
+static inline int signal_children(int parent, const char *name, int sig, int *ret_last)
+{
+    struct proc_stat st;
+    char path[64];
+    int pid, found = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+    _cleanup_fclose_ FILE *children = fopen(path, "re");
+    ck_assert_ptr_nonnull(children);
+    while (fscanf(children, "%d", &pid) == 1) {
+        if (proc_read_stat(fx.proc_fd, pid, &st) == 0 && strcmp(st.comm, name) == 0 &&
+            kill(pid, sig) == 0) {
+            *ret_last = pid;
+            found++;
+        }
+    }
+    return found;
+}
+
 /* Starts a child that runs @fn, then waits to be killed. Returns when @fn is done. */
 static inline pid_t start_child(void (*fn)(void *), void *cookie)
 {

@@ -222,27 +222,6 @@ START_TEST(a_folder_that_is_a_link_leads_nowhere_outside)
 }
 END_TEST
 
-/* Sends @sig to the children of @parent with the name @called. Returns their number, and the last
- * one's pid. */
-static int signal_children(int parent, const char *name, int sig, int *ret_last)
-{
-    struct proc_stat st;
-    char path[64];
-    int pid, found = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
-    _cleanup_fclose_ FILE *children = fopen(path, "re");
-    ck_assert_ptr_nonnull(children);
-    while (fscanf(children, "%d", &pid) == 1) {
-        if (proc_read_stat(fx.proc_fd, pid, &st) == 0 && strcmp(st.comm, name) == 0 &&
-            kill(pid, sig) == 0) {
-            *ret_last = pid;
-            found++;
-        }
-    }
-    return found;
-}
-
 /* Sends @sig to the openers that the broker itself forked, as if a dead file system held them. */
 static int signal_openers(int sig)
 {

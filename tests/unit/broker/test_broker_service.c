@@ -4,6 +4,7 @@
 
 #include <grp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 
 static char socket_path[128];
@@ -129,6 +130,73 @@ START_TEST(a_client_that_leaves_while_programs_are_loaded)
 }
 END_TEST
 
+static uint64_t cpu_ns_of(pid_t pid)
+{
+    struct timespec t;
+    clockid_t clock;
+
+    ck_assert_int_eq(clock_getcpuclockid(pid, &clock), 0);
+    ck_assert_int_eq(clock_gettime(clock, &t), 0);
+    return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Without a free descriptor the second client stays in the socket's queue, and the socket readable.
+ * The broker waits, serves its client, and goes on once it has descriptors. */
+START_TEST(a_lack_of_descriptors_takes_no_processor_time)
+{
+    struct error err = ERROR_NULL;
+    pid_t pid = start_service();
+    struct rlimit were, none;
+    struct broker *b = NULL;
+    struct broker_facts f;
+    uint64_t began_ns;
+    int second, status;
+
+    ck_assert_int_eq(broker_new(connect_service(), &b), 0);
+    facts_once_loaded(b, &f);
+    ck_assert_int_eq(prlimit(pid, RLIMIT_NOFILE, NULL, &were), 0);
+    none = (struct rlimit){ .rlim_cur = 4, .rlim_max = were.rlim_max };
+    ck_assert_int_eq(prlimit(pid, RLIMIT_NOFILE, &none, NULL), 0);
+    second = connect_service();
+    began_ns = cpu_ns_of(pid);
+    sleep(2);
+    ck_assert_uint_lt(cpu_ns_of(pid) - began_ns, 50 * NSEC_PER_MSEC);
+    ck_assert_int_eq(broker_facts(b, &f, &err), 0);
+    ck_assert_int_eq(recv(second, &status, 1, MSG_DONTWAIT), -1);
+    ck_assert_int_eq(errno, EAGAIN);
+    ck_assert_int_eq(prlimit(pid, RLIMIT_NOFILE, &were, NULL), 0);
+    ck_assert(closed_by_peer(second)); /* accepted, and refused as a second one */
+    close(second);
+    broker_free(b);
+    kill(pid, SIGTERM);
+    waitpid(pid, &status, 0);
+}
+END_TEST
+
+/* systemd starts a service again that ends with an error. */
+START_TEST(without_openers_and_nursery_the_service_ends)
+{
+    struct error err = ERROR_NULL;
+    struct proc_id id = id_of(getpid());
+    pid_t pid = start_service();
+    struct broker *b = NULL;
+    int fd = -1, status, last, n;
+
+    ck_assert_int_eq(broker_new(connect_service(), &b), 0);
+    for (n = 0; signal_children(pid, "flamed-opener", 0, &last) < 4 && n < 500; n++)
+        usleep(10000);
+    ck_assert_int_eq(signal_children(pid, "flamed-nursery", SIGKILL, &last), 1);
+    ck_assert_int_eq(signal_children(pid, "flamed-opener", SIGKILL, &last), 4);
+    for (n = 0; waitpid(pid, &status, WNOHANG) == 0 && n < 1000; n++) {
+        ck_assert_int_lt(broker_perfmap(b, &id, &fd, &err), 0);
+        usleep(10000);
+    }
+    ck_assert_int_lt(n, 1000);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 1, "status 0x%x", status);
+    broker_free(b);
+}
+END_TEST
+
 START_TEST(another_user_is_turned_away)
 {
     pid_t pid = start_service(), child;
@@ -163,6 +231,8 @@ int main(void)
     tcase_set_timeout(tc, 100);
     tcase_add_test(tc, one_client_at_a_time_and_its_sampling_ends_with_it);
     tcase_add_test(tc, a_client_that_leaves_while_programs_are_loaded);
+    tcase_add_test(tc, a_lack_of_descriptors_takes_no_processor_time);
+    tcase_add_test(tc, without_openers_and_nursery_the_service_ends);
     tcase_add_test(tc, another_user_is_turned_away);
     return suite_run_case("broker_service", tc);
 }

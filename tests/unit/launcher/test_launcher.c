@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int launcher = -1;
@@ -101,6 +103,57 @@ START_TEST(an_attach_without_its_descriptors_is_the_only_one_refused)
 }
 END_TEST
 
+/* Starts a launcher with its log in a file of memory. Returns that file. */
+static int start_with_log(void)
+{
+    int log = memfd_create("log", MFD_CLOEXEC),
+        stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+
+    ck_assert_int_ge(log, 0);
+    close_fd(launcher);
+    ck_assert_int_eq(dup2(log, STDERR_FILENO), STDERR_FILENO);
+    launcher_start(/* mounts= */ false, &launcher);
+    ck_assert_int_eq(dup2(stderr_fd, STDERR_FILENO), STDERR_FILENO);
+    close(stderr_fd);
+    return log;
+}
+
+/* A message without bytes ends the launcher by itself, with status 0, as an error of its socket
+ * would. The broker has not closed the connection: another launcher takes it over, and the log says
+ * so. */
+START_TEST(a_launcher_that_ends_by_itself_is_started_again)
+{
+    int log = start_with_log(), result_fd, file = -1, r = -1;
+    struct launcher_message m;
+    char text[512] = "";
+
+    ck_assert_int_eq(send(launcher, "", 0, MSG_NOSIGNAL), 0);
+    m = send_job(2, &result_fd);
+    for (int i = 0; i < 20 && r != 0; i++) /* the next launcher begins after a second */
+        r = launcher_take_answer(launcher, &m, &file);
+    ck_assert_int_eq(r, 0);
+    ck_assert_int_gt(pread(log, text, sizeof(text) - 1, 0), 0);
+    ck_assert_msg(strstr(text, "ended (status=0x0) and is started again"), "%s", text);
+    close(result_fd);
+    close(log);
+}
+END_TEST
+
+/* It ends with the broker, and logs nothing about that. */
+START_TEST(a_launcher_ends_with_its_connection)
+{
+    int log = start_with_log(), status = -1;
+    char text[512] = "";
+
+    launcher = close_fd(launcher);
+    while (wait(&status) > 0)
+        ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(pread(log, text, sizeof(text) - 1, 0), 0);
+    close(log);
+}
+END_TEST
+
 START_TEST(a_launcher_without_answer_is_not_awaited_for_long)
 {
     struct launcher_message m = { .serial = 1 };
@@ -128,6 +181,8 @@ int main(void)
     tcase_add_test(tc, an_attach_without_its_descriptors_is_the_only_one_refused);
     tcase_add_test(tc, an_attach_that_was_given_up_does_not_begin);
     tcase_add_test(tc, a_late_answer_is_not_that_of_the_next);
+    tcase_add_test(tc, a_launcher_that_ends_by_itself_is_started_again);
+    tcase_add_test(tc, a_launcher_ends_with_its_connection);
     tcase_add_test(tc, a_launcher_without_answer_is_not_awaited_for_long);
     return suite_run_case("launcher", tc);
 }
