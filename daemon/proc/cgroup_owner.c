@@ -246,6 +246,14 @@ static int read_user(int proc_fd, int32_t host_pid, uint32_t uid, uint32_t *ret)
 
 uint64_t proc_owner(int proc_fd, const struct proc_id *id)
 {
+    uint64_t owner = proc_owner_now(proc_fd, id);
+
+    /* After a process has ended, its number would be that of the next process with its pid. */
+    return proc_fd < 0 || is_there(proc_fd, id) ? owner : OWNER_FOREIGN;
+}
+
+uint64_t proc_owner_now(int proc_fd, const struct proc_id *id)
+{
     _cleanup_buf_ struct buf text = BUF_UPTO(CGROUP_MAX_BYTES);
     struct proc_status status = { 0 };
     struct parts parts;
@@ -270,9 +278,8 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
     r = whole.n ? 0 : read_user(proc_fd, id->host_pid, status.uid, &uid);
     if (r < 0)
         return OWNER_FOREIGN;
-    /* After a process has ended, its number would be that of the next process with its pid. A
-     * zombie has lost its cgroup of version 1. */
-    if (!is_there(proc_fd, id) || (!whole.n && (status.state == 'Z' || status.state == 'X')))
+    /* A zombie has lost its cgroup of version 1. */
+    if (!whole.n && (status.state == 'Z' || status.state == 'X'))
         return OWNER_FOREIGN;
     if (whole.n)
         return number(CONTAINER_OR_USER, whole, 0, 0);

@@ -12,11 +12,11 @@ uint64_t owner_cache_get(struct owner_cache *c, int proc_fd, const struct proc_i
     bool unread = c->slots[i].owner == OWNER_FOREIGN;
 
     if (!id->start_ticks)
-        return proc_owner(proc_fd, id);
+        return proc_owner_now(proc_fd, id);
     if (!c->slots[i].owner || !proc_id_equal(&c->slots[i].id, id) ||
         now_ns - c->slots[i].at_ns > (unread ? MIN(max_age_ns, OWNER_UNREAD_NS) : max_age_ns)) {
         c->slots[i].id = *id;
-        c->slots[i].owner = proc_owner(proc_fd, id);
+        c->slots[i].owner = proc_owner_now(proc_fd, id);
         c->slots[i].at_ns = now_ns;
     }
     return c->slots[i].owner;

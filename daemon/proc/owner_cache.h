@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owners of processes (proc_owner()) as they were a moment ago. To compute one takes 85 us with
+ * Owners of processes (proc_owner_now()) as they were a moment ago. To compute one takes 85 us with
  * nine hierarchies of cgroups. Thread: the owner's.
  */
 #pragma once
@@ -19,7 +19,7 @@ struct owner_cache {
     } slots[OWNER_CACHE_SLOTS];
 };
 
-/* Returns the result of proc_owner() for @id, at most @max_age_ns old. Nothing is cached for an
+/* Returns the result of proc_owner_now() for @id, at most @max_age_ns old. Nothing is cached for an
  * unknown start time (0). */
 uint64_t owner_cache_get(struct owner_cache *c, int proc_fd, const struct proc_id *id,
                          uint64_t max_age_ns);

@@ -240,6 +240,10 @@ int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);
  * has ended, or if a file of it cannot be read whole. Reads these files, then compares the start
  * time, unless that of @id is 0. */
 uint64_t proc_owner(int proc_fd, const struct proc_id *id);
+/* Does not compare the start time: until an exec ends, which may wait for a file system, the kernel
+ * does not answer for it. So this never blocks, but if the process has ended, the owner is that of
+ * the next process with its pid. */
+uint64_t proc_owner_now(int proc_fd, const struct proc_id *id);
 /* Makes proc_owner() use the key @shared, so that its numbers mean the same in another program.
  * Call it before the first proc_owner(). */
 void proc_owner_use_key(const struct fingerprint_key *shared);

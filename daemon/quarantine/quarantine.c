@@ -124,7 +124,7 @@ int quarantine_add(int fd, uint64_t owner, const struct proc_id *id, bool jvm)
 
 const struct quarantined *quarantine_find(const struct quarantine *l, const struct proc_id *id)
 {
-    uint64_t owner = l->count ? proc_owner(l->proc_fd, id) : 0;
+    uint64_t owner = l->count ? proc_owner_now(l->proc_fd, id) : 0;
 
     return FIRST_OF(i, l->list, l->count, l->list[i].owner == owner && holds(&l->list[i]));
 }

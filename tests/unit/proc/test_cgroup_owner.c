@@ -3,7 +3,8 @@
  */
 #include "suite.h"
 
-#include "proc/proc.h"
+#include "base/shares.h"
+#include "proc/owner_cache.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -310,6 +311,57 @@ START_TEST(a_container_that_mounts_cgroups_is_one_owner)
 }
 END_TEST
 
+/* Copies the file @name of this process into the folder. */
+static void copy_own(const char *folder, const char *name)
+{
+    char path[128], text[8192];
+    int from, to;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/self/%s", name);
+    from = open(path, O_RDONLY | O_CLOEXEC);
+    n = read(from, text, sizeof(text));
+    snprintf(path, sizeof(path), "%s/42/%s", folder, name);
+    to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert(n > 0 && write(to, text, (size_t)n) == n);
+    close(from);
+    close(to);
+}
+
+/* During an exec that waits for a file system, reading the start time blocks, as reading a FIFO
+ * does. The broker must know the owner all the same, to leave such processes to its openers. */
+START_TEST(the_owner_is_known_during_an_exec_that_does_not_end)
+{
+    static struct owner_cache cache;
+    const struct proc_id id = { .host_pid = 42, .start_ticks = 7 };
+    char folder[] = "/tmp/flamed-owner-XXXXXX", path[128];
+    uint64_t owner;
+    int fd;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/42", folder);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    copy_own(folder, "cgroup");
+    copy_own(folder, "status");
+    copy_own(folder, "uid_map");
+    snprintf(path, sizeof(path), "%s/42/stat", folder);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    owner = proc_owner_now(fd, &id);
+    ck_assert_uint_ne(owner, OWNER_FOREIGN);
+    ck_assert_uint_eq(owner_cache_get(&cache, fd, &id, 0), owner);
+    close(fd);
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof(path), "%s/42/%s", folder,
+                 (const char *const[]){ "cgroup", "status", "uid_map", "stat" }[i]);
+        unlink(path);
+    }
+    snprintf(path, sizeof(path), "%s/42", folder);
+    rmdir(path);
+    rmdir(folder);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("cgroup_owner");
@@ -320,5 +372,6 @@ int main(void)
     tcase_add_test(tc, cgroups_in_a_delegated_one_make_no_owners);
     tcase_add_test(tc, a_cgroup_that_a_group_may_change_is_one_owner);
     tcase_add_test(tc, a_container_that_mounts_cgroups_is_one_owner);
+    tcase_add_test(tc, the_owner_is_known_during_an_exec_that_does_not_end);
     return suite_run_case("cgroup_owner", tc);
 }

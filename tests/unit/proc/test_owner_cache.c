@@ -11,7 +11,8 @@ static unsigned computed;
 static bool unreadable;
 
 /* Each computation gives another number. */
-uint64_t __wrap_proc_owner(int proc_fd, const struct proc_id *id)
+uint64_t __wrap_proc_owner_now(int proc_fd, const struct proc_id *id);
+uint64_t __wrap_proc_owner_now(int proc_fd, const struct proc_id *id)
 {
     (void)proc_fd;
     if (unreadable)
