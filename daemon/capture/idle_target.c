@@ -71,7 +71,7 @@ bool idle_target_child(struct discover *d, int proc_fd, const struct target *t,
 static bool stopped_text(int proc_fd, const struct process *p, char *buf, size_t size)
 {
     struct proc_status status;
-    struct proc_stat tracer;
+    char tracer[PROC_COMM_BYTES];
     int32_t pid = p->id.host_pid;
 
     if (proc_read_status(proc_fd, pid, &status) != 0 ||
@@ -84,12 +84,11 @@ static bool stopped_text(int proc_fd, const struct process *p, char *buf, size_t
                  pid, process_title(p), pid);
         return true;
     }
-    if (proc_read_stat(proc_fd, status.tracer, &tracer) != 0)
-        tracer.comm[0] = '\0';
+    proc_read_comm(proc_fd, status.tracer, status.tracer, tracer);
     snprintf(buf, size,
              "no samples: process %d (%.80s) is stopped by %d (%.16s), which traces it, so "
              "nothing of it runs; let it go on there, or detach the tracer",
-             pid, process_title(p), status.tracer, tracer.comm);
+             pid, process_title(p), status.tracer, tracer);
     return true;
 }
 

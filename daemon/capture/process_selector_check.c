@@ -258,8 +258,7 @@ static int no_process(const struct target *t, struct discover *d, int32_t pid, s
 static int pid_check(const struct target *t, struct discover *d, int proc_fd, int32_t pid,
                      struct error *err)
 {
-    struct proc_status status;
-    struct proc_stat stat;
+    struct proc_status status; /* stat may wait for an exec that a file system holds */
     int r = proc_read_status(proc_fd, pid, &status);
 
     if (r != 0)
@@ -269,7 +268,7 @@ static int pid_check(const struct target *t, struct discover *d, int proc_fd, in
         error_remedy(err, "use pid=%d; threads=1 splits it by thread", status.tgid);
         return -EINVAL;
     }
-    if (proc_read_stat(proc_fd, pid, &stat) == 0 && proc_stat_is_dead(&stat)) {
+    if (proc_status_is_dead(&status)) {
         error_parameter(err, "pid", -EINVAL, "process %d is a zombie: it has exited", pid);
         error_remedy(err, "its parent is %d", status.ppid);
         return -EINVAL;

@@ -129,6 +129,11 @@ struct proc_status {
     uint32_t threads;
     bool kernel_thread; /* no memory map: no VmSize line and not a zombie */
 };
+/* Returns the same as proc_stat_is_dead(). */
+static inline bool proc_status_is_dead(const struct proc_status *s)
+{
+    return s->state == 'X' || (s->state == 'Z' && s->threads < 2);
+}
 /* Parses the complete lines of @text. Returns 0, or -EBADMSG if state, tgid, ppid or uid is missing
  * (then *ret is untouched). */
 int proc_status_parse(struct span text, struct proc_status *ret);

@@ -3,8 +3,22 @@
 
 #include "base/cleanup.h"
 #include "discover/age.h"
+#include "proc/stall_readers.h"
+
+#include <sys/pidfd.h>
 
 #define NS_PER_S 1e9
+
+/* Returns a pidfd of process @id; -1: it has ended, or its start time cannot be read now. */
+static int open_process(int proc_fd, const struct proc_id *id)
+{
+    _cleanup_close_ int fd = pidfd_open(id->host_pid, 0);
+    struct proc_stat stat;
+
+    if (fd < 0 || readers_stat(proc_fd, id, &stat) != 0 || stat.start_ticks != id->start_ticks)
+        return -1;
+    return take_fd(&fd);
+}
 
 struct watched *watched_new(struct process *p, int proc_fd)
 {
@@ -13,13 +27,12 @@ struct watched *watched_new(struct process *p, int proc_fd)
     if (!w)
         return NULL;
     w->p = p;
-    w->pidfd = -1;
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
         w->files.fds[i] = -1;
     reading_clear(&w->fixed);
     reading_clear(&w->taken);
     process_pin(p);
-    proc_open(proc_fd, &p->id, &w->pidfd);
+    w->pidfd = open_process(proc_fd, &p->id);
     return w;
 }
 
