@@ -500,6 +500,7 @@ int main(void)
 
     if (skip)
         return skip;
+    tcase_set_timeout(tc, 120); /* processes start slowly on a busy machine */
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_long_tick_does_not_end_a_wish);
     tcase_add_loop_test(tc, a_look_without_waits_is_kept, 0, 5);
