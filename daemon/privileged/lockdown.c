@@ -137,6 +137,7 @@ static const int ALLOWED_IN_LAUNCHER[] = {
     SCMP_SYS(setgroups), SCMP_SYS(setns), SCMP_SYS(setresgid), SCMP_SYS(setresuid),
     SCMP_SYS(setsid), SCMP_SYS(setuid), SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(umask),
     SCMP_SYS(unlinkat), SCMP_SYS(wait4), SCMP_SYS(write),
+    SCMP_SYS(sigaltstack), /* sanitizers query the stack before a process that forked ends */
     /* for flamed-attach alone */
     SCMP_SYS(mknodat), /* creates an empty file */
     SCMP_SYS(sendmsg)  /* to its own guard */
