@@ -38,29 +38,32 @@ UNWIND_INLINE bool context_read_move(struct context_work *w, void *to, const uin
 }
 
 /* Looks up w->object in the forwarding table at @table. If it is there, sets w->object to its new
- * address and returns true. */
-UNWIND_INLINE bool context_forwarded(struct context_work *w, const struct unwind_zgc *z,
-                                     uint64_t table)
+ * address and returns 1. Not static, for the same reason as context_probe(). */
+UNWIND_FUNCTION int context_forwarded(struct context_work *w, struct unwind_process *p,
+                                      uint64_t table)
 {
-    struct unwind_forwarding *f = &w->forwarding;
+    struct unwind_forwarding *f;
     uint64_t index, at, entry = 0;
 
+    if (!w || !p)
+        return 0;
+    f = &w->forwarding;
     if (!context_read_move(w, f, sizeof(*f), table) ||
-        !unwind_forwarding_index(f, w->object & z->offset_mask, &index))
-        return false;
+        !unwind_forwarding_index(f, w->object & p->vm.zgc.offset_mask, &index))
+        return 0;
     at = unwind_forwarding_hash(index);
-    table += z->forwarding_bytes;
+    table += p->vm.zgc.forwarding_bytes;
     UNWIND_LOOP
     for (uint32_t i = 0; i < UNWIND_FORWARDING_PROBES; i++, at++) {
         if (!context_read_move(w, &entry, 8, table + 8 * (at & (f->length - 1))) ||
             !(entry & UNWIND_ENTRY_POPULATED))
-            return false;
+            return 0;
         if (entry >> UNWIND_ENTRY_INDEX_SHIFT == index) {
-            w->object = unwind_forwarded(z, w->object, entry);
-            return true;
+            w->object = unwind_forwarded(&p->vm.zgc, w->object, entry);
+            return 1;
         }
     }
-    return false;
+    return 0;
 }
 
 /* Returns @object. Sets w->copied if the object has a copy, which the program may have changed
@@ -92,7 +95,7 @@ UNWIND_INLINE uint64_t context_object(struct context_work *w, struct unwind_proc
     for (uint32_t i = 0; i < UNWIND_FORWARDINGS && granule < p->vm.zgc.granules; i++) {
         if (p->vm.zgc.maps[i] && unwind_may_be_moved(p->vm.locks.coloured, raw, w->bad, i) &&
             context_read_move(w, &table, 8, p->vm.zgc.maps[i] + 8 * granule) &&
-            context_forwarded(w, &p->vm.zgc, table))
+            context_forwarded(w, p, table))
             break;
     }
     return w->object;

@@ -68,28 +68,31 @@ UNWIND_FUNCTION uint64_t lock_load_heap(struct lock_walk *w, uint64_t at, uint32
 /* ---- references ---- */
 
 /* Looks up w->object in the forwarding table at @table. If it is there, sets w->object to its new
- * address and returns true. */
-UNWIND_INLINE bool lock_forwarded(struct lock_walk *w, const struct unwind_zgc *z, uint64_t table)
+ * address and returns 1. */
+UNWIND_FUNCTION int lock_forwarded(struct lock_walk *w, struct unwind_vm *vm, uint64_t table)
 {
-    struct unwind_forwarding *f = &w->forwarding;
+    struct unwind_forwarding *f;
     uint64_t index, at;
 
+    if (!w || !vm)
+        return 0;
+    f = &w->forwarding;
     if (table < 4096 || table & ~UNWIND_PC_MASK || !lock_read_bytes(w, f, sizeof(*f), table) ||
-        !unwind_forwarding_index(f, w->object & z->offset_mask, &index))
-        return false;
+        !unwind_forwarding_index(f, w->object & vm->zgc.offset_mask, &index))
+        return 0;
     at = unwind_forwarding_hash(index);
-    table += z->forwarding_bytes;
+    table += vm->zgc.forwarding_bytes;
     UNWIND_LOOP
     for (uint32_t i = 0; i < UNWIND_FORWARDING_PROBES; i++, at++) {
         if (!lock_read_at(w, &w->entry, 8, table + 8 * (at & (f->length - 1))) ||
             !(w->entry & UNWIND_ENTRY_POPULATED))
-            return false;
+            return 0;
         if (w->entry >> UNWIND_ENTRY_INDEX_SHIFT == index) {
-            w->object = unwind_forwarded(z, w->object, w->entry);
-            return true;
+            w->object = unwind_forwarded(&vm->zgc, w->object, w->entry);
+            return 1;
         }
     }
-    return false;
+    return 0;
 }
 
 /* Returns the current address of the object of a reference in the heap; 0: null, or not readable.
@@ -112,7 +115,7 @@ UNWIND_FUNCTION uint64_t lock_reference(struct lock_walk *w, struct unwind_vm *v
     for (uint32_t i = 0; i < UNWIND_FORWARDINGS && granule < vm->zgc.granules; i++) {
         if (vm->zgc.maps[i] && unwind_may_be_moved(vm->locks.coloured, raw, w->bad, i) &&
             lock_read_at(w, &table, 8, vm->zgc.maps[i] + 8 * granule) &&
-            lock_forwarded(w, &vm->zgc, table))
+            lock_forwarded(w, vm, table))
             break;
     }
     return w->object;
