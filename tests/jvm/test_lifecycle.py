@@ -100,8 +100,11 @@ class Lifecycle(WithSpinningJvm, WithSpinAndDaemon):
         with Daemon("--recorder-hz=0") as daemon:
             broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
             before = daemon.processes()
-            for pid in proc.children(broker):
-                os.kill(pid, signal.SIGKILL)
+            keepers = [pid for pid in proc.children(broker) if proc.read(f"/proc/{pid}/comm").strip() == "flamed-launcher"]
+            self.assertEqual(len(keepers), 1, "the broker's child that starts the launcher again")
+            gone = keepers + proc.children(keepers[0])
+            os.kill(keepers[0], signal.SIGKILL)
+            proc.wait_until(lambda: not any(proc.alive(pid) for pid in gone), 8, "the launcher ended, too")
             self.assert_sampled(daemon)
             self.assertEqual(daemon.processes()["flamed"], before["flamed"], "the worker is the same process")
 
