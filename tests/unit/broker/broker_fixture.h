@@ -189,6 +189,27 @@ static inline int signal_children(int parent, const char *name, int sig, int *re
     return found;
 }
 
+/* Kills all processes of the broker @pid that open files. Checks that the broker, asked by @b, then
+ * ends with an error. Frees @b. */
+static inline void check_end_without_openers(struct broker *b, pid_t pid)
+{
+    struct error err = ERROR_NULL;
+    struct proc_id id = id_of(getpid());
+    int fd = -1, status, last, n;
+
+    for (n = 0; signal_children(pid, "flamed-opener", 0, &last) < 4 && n < 500; n++)
+        usleep(10000);
+    ck_assert_int_eq(signal_children(pid, "flamed-nursery", SIGKILL, &last), 1);
+    ck_assert_int_eq(signal_children(pid, "flamed-opener", SIGKILL, &last), 4);
+    for (n = 0; waitpid(pid, &status, WNOHANG) == 0 && n < 1000; n++) {
+        ck_assert_int_lt(broker_perfmap(b, &id, &fd, &err), 0);
+        usleep(10000);
+    }
+    ck_assert_int_lt(n, 1000);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 1, "status 0x%x", status);
+    broker_free(b);
+}
+
 /* Starts a child that runs @fn, then waits to be killed. Returns when @fn is done. */
 static inline pid_t start_child(void (*fn)(void *), void *cookie)
 {

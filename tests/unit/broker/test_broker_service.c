@@ -176,24 +176,11 @@ END_TEST
 /* systemd starts a service again that ends with an error. */
 START_TEST(without_openers_and_nursery_the_service_ends)
 {
-    struct error err = ERROR_NULL;
-    struct proc_id id = id_of(getpid());
     pid_t pid = start_service();
     struct broker *b = NULL;
-    int fd = -1, status, last, n;
 
     ck_assert_int_eq(broker_new(connect_service(), &b), 0);
-    for (n = 0; signal_children(pid, "flamed-opener", 0, &last) < 4 && n < 500; n++)
-        usleep(10000);
-    ck_assert_int_eq(signal_children(pid, "flamed-nursery", SIGKILL, &last), 1);
-    ck_assert_int_eq(signal_children(pid, "flamed-opener", SIGKILL, &last), 4);
-    for (n = 0; waitpid(pid, &status, WNOHANG) == 0 && n < 1000; n++) {
-        ck_assert_int_lt(broker_perfmap(b, &id, &fd, &err), 0);
-        usleep(10000);
-    }
-    ck_assert_int_lt(n, 1000);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 1, "status 0x%x", status);
-    broker_free(b);
+    check_end_without_openers(b, pid);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture/live.c: which samples are of live objects, and their weight. The JVM may write anything
  * into the tables. */
+#include "counted_budget.h"
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -274,25 +275,11 @@ START_TEST(what_is_followed_no_more_goes)
 }
 END_TEST
 
-static void exhausted(void *cookie)
-{
-    ++*(unsigned *)cookie;
-}
-
-static void make_room(void *cookie, const struct record *r, size_t bytes)
-{
-    (void)cookie;
-    (void)r;
-    (void)bytes;
-}
-
 START_TEST(samples_count_in_the_memory_of_captures)
 {
     const struct live_sample s = { .object = 1 };
     unsigned times = 0;
-    struct record_budget budget = { .make_room = make_room,
-                                    .exhausted = exhausted,
-                                    .cookie = &times };
+    struct record_budget budget = counted_budget(&times);
     struct live *l;
     size_t n = 0;
 

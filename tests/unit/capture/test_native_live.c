@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture/native_live.c: which samples are of blocks that were not freed. */
+#include "counted_budget.h"
 #include "suite.h"
 
 #include "capture/native_live.h"
@@ -170,24 +171,10 @@ START_TEST(no_more_than_fits)
 }
 END_TEST
 
-static void exhausted(void *cookie)
-{
-    ++*(unsigned *)cookie;
-}
-
-static void make_room(void *cookie, const struct record *r, size_t bytes)
-{
-    (void)cookie;
-    (void)r;
-    (void)bytes;
-}
-
 START_TEST(samples_count_in_the_memory_of_captures)
 {
     unsigned times = 0;
-    struct record_budget budget = { .make_room = make_room,
-                                    .exhausted = exhausted,
-                                    .cookie = &times };
+    struct record_budget budget = counted_budget(&times);
     const size_t room = 2000 * sizeof(struct profile_sample);
     uint32_t n = 0;
 
