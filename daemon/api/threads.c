@@ -46,7 +46,9 @@ struct dump_ask {
     struct fingerprint_key key;
     bool tracks_all;
     bool may_succeed; /* the call was refused, but may succeed a moment later */
+    bool moves;       /* it was refused as a collection moved objects */
     uint32_t broken, left_sets;
+    size_t unread;    /* platform threads for which there was no time */
     uint64_t no_room; /* number of names and stacks dropped beyond THREAD_DUMP_TEXT_MAX */
 };
 
@@ -87,10 +89,12 @@ static int refuse(struct dump_ask *a, int r)
     if (r == -ENOMEM)
         return r;
     a->may_succeed = !readers_wait_for(&a->id);
+    a->moves = r == -EAGAIN;
     error_set(a->err, r, "the threads of JVM %d cannot be read now: %s", a->host_pid,
-              r != -ETIMEDOUT  ? "its objects contradict each other"
-              : a->may_succeed ? "flamed has no time left to read for its user or container"
-                               : "its memory does not answer");
+              r == -EAGAIN      ? "a collection moves its objects"
+              : r != -ETIMEDOUT ? "its objects contradict each other"
+              : a->may_succeed  ? "flamed has no time left to read for its user or container"
+                                : "its memory does not answer");
     error_remedy(a->err, "ask again in a second");
     return BACKEND_CONFLICT;
 }
@@ -381,7 +385,7 @@ static int ask_patiently(void *ctx, int (*fn)(struct api *api, void *arg), struc
     int r;
 
     for (;;) {
-        a->may_succeed = false;
+        a->may_succeed = a->moves = false;
         r = api_ask(ctx, fn, a, a->err);
         if (!a->may_succeed || clock_monotonic_ns() >= until_ns)
             return r;
@@ -398,8 +402,14 @@ static int read_platform(void *ctx, struct dump_ask *a, uint64_t until_ns)
         r = ask_patiently(ctx, call_batch, a);
         usleep(SLICE_PAUSE_US);
     }
-    a->dump->left_out += a->platform_count - a->platform_at;
-    return r;
+    a->unread = a->platform_count - a->platform_at;
+    if (a->unread)
+        thread_dump_warn(a->dump, "%zu of %zu platform threads are missing: %s", a->unread,
+                         a->platform_count,
+                         a->moves ? "collections moved the JVM's objects nearly all the time"
+                                  : "the dump took too long; the machine is busy");
+    /* some are more than none */
+    return r == BACKEND_CONFLICT && a->moves && a->platform_at ? 0 : r;
 }
 
 static uint64_t count_changed(const struct thread_dump *d)
@@ -464,6 +474,7 @@ static void warn_of_rest(struct dump_ask *a)
     if (d->left_out)
         thread_dump_warn(d, "%llu threads are left out: there are more than a dump holds",
                          (unsigned long long)d->left_out);
+    d->left_out += a->unread;
 }
 
 static int read_all(void *ctx, struct dump_ask *a)

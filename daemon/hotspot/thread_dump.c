@@ -2,7 +2,8 @@
 /*
  * Reads a batch of the dump of threads. A platform thread outside Java code has stored the place of
  * its last Java frame; the walk of its stack starts there. The walk is made twice, and counts only
- * if both results are equal: a changing stack is not shown.
+ * if both results are equal: a changing stack is not shown. Name, state and locks are objects. If
+ * the collector may have moved some in between, the thread is read again.
  */
 #include "hotspot/thread_reader.h"
 
@@ -13,6 +14,7 @@
 #define STATUS_TIMED 0x20
 #define STATUS_BLOCKED 0x400
 #define WALK_TRIES 3
+#define STILL_TRIES 3 /* readings of a thread while collections come and go */
 
 /* ---- locks ---- */
 
@@ -223,17 +225,39 @@ static int dump_platform_thread(struct dump *d, uint64_t thread, struct hotspot_
     return check_same(d->vm, thread, t);
 }
 
+/* Reads the thread at @thread while no objects move. Return: 0; -EAGAIN: they move; -errno. */
+static int dump_still_thread(struct dump *d, uint64_t thread, struct hotspot_dump_thread *t)
+{
+    struct hotspot_dump_batch *b = d->b;
+    uint32_t name_bytes = b->name_bytes, held_count = b->held_count;
+
+    for (unsigned i = 0; i < STILL_TRIES; i++) {
+        uint64_t pause = vm_pause(d->vm);
+        int r;
+
+        *t = (struct hotspot_dump_thread){ 0 };
+        r = pause & UNWIND_COMPACT ? -EAGAIN : dump_platform_thread(d, thread, t);
+        if (r == -ESRCH || r == -ENOMEM || !vm_moved(d->vm, pause))
+            return r;
+        b->name_bytes = name_bytes;
+        b->held_count = held_count;
+    }
+    return -EAGAIN;
+}
+
 static int dump_platform_threads(struct dump *d)
 {
     struct hotspot_dump_batch *b = d->b;
 
     for (b->done = 0; b->done < MIN(b->asked, (uint32_t)DUMP_BATCH_THREADS) && dump_has_room(d);
          b->done++) {
-        struct hotspot_dump_thread t = { 0 };
-        int r = dump_platform_thread(d, b->java_threads[b->done], &t);
+        struct hotspot_dump_thread t;
+        int r = dump_still_thread(d, b->java_threads[b->done], &t);
 
         if (r == -ESRCH || r == -ENOMEM)
             return r;
+        if (r == -EAGAIN)
+            return b->done ? 0 : r; /* the next call reads on from here */
         if (r < 0)
             continue; /* the thread has ended, or is about to begin */
         b->word_count += t.count;

@@ -105,5 +105,6 @@ struct hotspot_dump_batch {
 
 /* Reads the next threads into @b, at least one if there is one. Return: 0. 1: the VM has no virtual
  * threads (b->ended). -ENOENT: the VM keeps them in an unknown way. -E2BIG: too many draws.
- * -ETIMEDOUT; -ESRCH: HOTSPOT_GONE; -errno. */
+ * -EAGAIN: a collection moves the objects of platform threads. -ETIMEDOUT; -ESRCH: HOTSPOT_GONE;
+ * -errno. */
 int hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b);

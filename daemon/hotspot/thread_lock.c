@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An environment of unwind/lock_steps.h: reads the lock that a thread waits for, from the memory of
- * a running process.
+ * An environment of unwind/lock_steps.h: reads the lock that a thread waits for, and whether
+ * objects move, from the memory of a running process.
  */
 #include "base/clock.h"
 #include "hotspot/vm.h"
@@ -44,6 +44,19 @@ int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
                                   .class_word = h.walk.class_word,
                                   .owner = h.walk.owner };
     return h.walk.kind == UNWIND_LOCK_UNREAD ? -EAGAIN : 0;
+}
+
+uint64_t vm_pause(struct hotspot_vm *vm)
+{
+    struct home h = { .vm = vm };
+    struct unwind_vm at = { .locks = vm->locks };
+
+    return lock_pause(&h.walk, &at);
+}
+
+bool vm_moved(struct hotspot_vm *vm, uint64_t pause)
+{
+    return pause & UNWIND_COMPACT || vm_pause(vm) != pause;
 }
 
 struct lock_question {

@@ -33,6 +33,8 @@ struct thread_reader {
     struct virtual_look looks[READER_LOOKS]; /* first readings, */
     uint32_t look_places[READER_LOOKS];      /* and the places in the batch of their threads */
     uint32_t look_count;
+    uint64_t pause;       /* before the first of them: vm_pause(), */
+    uint32_t held_before; /* and held_count of the batch */
     struct hotspot_dump_batch
         batch; /* of the running call. An abandoned call keeps the VM, and so this batch */
 };

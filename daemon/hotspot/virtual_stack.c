@@ -255,19 +255,32 @@ static bool finds_same(struct dump *d, const struct virtual_look *l,
             memcmp(d->reader->again, d->b->words + t->first, t->count * WORD_BYTES) == 0);
 }
 
-/* Reads again a thread that ran between its readings. The two new readings follow each other
- * directly. */
-static void read_alone(struct dump *d, uint64_t object, struct hotspot_dump_thread *t)
+/* Forgets what was read of the objects that @t refers to. */
+static void forget_objects(struct hotspot_dump_thread *t)
+{
+    t->lock = DUMP_LOCK_NONE;
+    t->lock_klass = t->owner_id = t->owner_word = t->carrier_id = 0;
+    t->name_n = 0;
+}
+
+/* Reads again a thread that ran between its readings. @moved: its objects may have moved, too. The
+ * two new readings follow each other directly. */
+static void read_alone(struct dump *d, uint64_t object, bool moved, struct hotspot_dump_thread *t)
 {
     for (unsigned i = 0; i < TRIES_ALONE && dump_has_words(d); i++) {
         struct hotspot_dump_thread found = { .name_at = t->name_at, .name_n = t->name_n };
+        uint64_t pause = vm_pause(d->vm);
         struct virtual_look look;
 
+        if (pause & UNWIND_COMPACT)
+            break;
         memory_begin(&d->vm->memory);
         if (take_thread(d, object, &found, &look) < 0 || found.java_id != t->java_id)
             break;
+        if (moved && !d->b->draws && dump_thread_name(d, object, &found) < 0)
+            break;
         memory_begin(&d->vm->memory);
-        if (finds_same(d, &look, &found)) {
+        if (finds_same(d, &look, &found) && !vm_moved(d->vm, pause)) {
             *t = found;
             return;
         }
@@ -275,19 +288,24 @@ static void read_alone(struct dump *d, uint64_t object, struct hotspot_dump_thre
     }
     t->stack = DUMP_STACK_CHANGED;
     t->count = 0;
+    if (moved)
+        forget_objects(t);
 }
 
 void dump_settle(struct dump *d)
 {
     struct thread_reader *reader = d->reader;
-    bool same[READER_LOOKS];
+    bool same[READER_LOOKS], moved;
 
     memory_begin(&d->vm->memory);
     for (uint32_t i = 0; i < reader->look_count; i++)
         same[i] = finds_same(d, &reader->looks[i], &d->b->threads[reader->look_places[i]]);
+    moved = reader->look_count && vm_moved(d->vm, reader->pause);
+    if (moved)
+        d->b->held_count = reader->held_before;
     for (uint32_t i = 0; i < reader->look_count; i++) {
-        if (!same[i])
-            read_alone(d, reader->looks[i].object, &d->b->threads[reader->look_places[i]]);
+        if (moved || !same[i])
+            read_alone(d, reader->looks[i].object, moved, &d->b->threads[reader->look_places[i]]);
     }
     reader->look_count = 0;
 }
@@ -297,8 +315,14 @@ int dump_virtual_thread(struct dump *d, uint64_t object)
     struct thread_reader *reader = d->reader;
     struct hotspot_dump_batch *b = d->b;
     struct hotspot_dump_thread t = { 0 };
-    int r = take_thread(d, object, &t, &reader->looks[reader->look_count]);
+    int r;
 
+    if (!reader->look_count) {
+        reader->pause = vm_pause(d->vm);
+        memory_begin(&d->vm->memory); /* a cached page may be older */
+        reader->held_before = b->held_count;
+    }
+    r = take_thread(d, object, &t, &reader->looks[reader->look_count]);
     if (r == 0 && !b->draws)
         r = dump_thread_name(d, object, &t);
     if (r < 0)

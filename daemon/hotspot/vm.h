@@ -298,6 +298,12 @@ uint64_t zgc_forward(struct hotspot_vm *vm, uint64_t raw, uint64_t object);
 /* Does the work of hotspot_lock_read(), inside a vm_call_fn. Uses no page that is cached. Return:
  * 0; -ENOENT; -EAGAIN. */
 int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret);
+/* Returns what the VM says of its collections now (lock_pause() of unwind/lock_steps.h), for
+ * vm_moved(). */
+uint64_t vm_pause(struct hotspot_vm *vm);
+/* Returns true if objects may have moved since vm_pause() returned @pause. What was read of the
+ * heap in between is then not to be trusted. Always false for a VM that does not say so. */
+bool vm_moved(struct hotspot_vm *vm, uint64_t pause);
 
 /* ---- locks.c ---- */
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for locks while the collector moves the objects that threads wait for: a lock has its own class or none. A wait of a parked
-thread may be lost instead."""
+"""Waits for locks while the collector moves the objects that threads wait for: a lock has its own class or none, in profiles and in
+dumps of threads. In a profile, a wait of a parked thread may be lost instead."""
 import os
+import time
 
 from harness import jvm, paths
 from harness.events import WithEvent
@@ -41,6 +42,34 @@ class LocksMoved(Checks, WithEvent):
             for kind, own in MOVED.items():
                 self.assertLessEqual(set(found[kind]), {own, UNKNOWN} if kind.startswith("Wait") else {own}, found)
                 self.assertGreater(found[kind].get(own, 0), 100, found)
+
+    def dumped(self, pid: int) -> dict[str, dict[str | None, int]]:
+        """Returns the number of locks in dumps of threads, by kind of thread and class of the lock (None: unknown)."""
+        found: dict[str, dict[str | None, int]] = {kind: {} for kind in MOVED}
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            answer = self.daemon.get(f"/api/v1/jvms/{pid}/threads", format="json")
+            self.assertIn(answer.status, (200, 409), answer.text) # 409: objects moved all the time
+            for thread in answer.json().get("threads", []):
+                kind, lock = thread.get("name", "").split("-")[0], thread.get("lock")
+                if kind in MOVED and lock: # without a lock it was not waiting
+                    here = found[kind]
+                    here[lock.get("class")] = here.get(lock.get("class"), 0) + 1
+        return found
+
+    def check_dumps(self, version: int, collector: str) -> None:
+        arguments = "-Xmx512m", f"-XX:+Use{collector}GC", "-cp", self.classes.folder, "MovedLocks", "full"
+        with self.subTest(jdk=version, collector=collector), jvm.Jvm(paths.jdk(version), *arguments) as program:
+            self.profile(program, 0.5) # makes the process known
+            found = self.dumped(program.pid)
+            print(version, collector, {kind: list(here.values()) for kind, here in found.items()}, end=" ")
+            for kind, (_, own) in MOVED.items():
+                self.assertLessEqual(set(found[kind]), {own, None}, found)
+                self.assertGreater(found[kind].get(own, 0), 100, found)
+
+    def test_dumps(self):
+        self.check_dumps(17, "Serial")
+        self.check_dumps(25, "G1")
 
     def test_full_collections(self):
         self.check(17, "Serial", "full")

@@ -143,6 +143,63 @@ START_TEST(monitor_that_is_waited_for)
 }
 END_TEST
 
+/* A collection moves the locked object while it is read, at each of the reads, and another object
+ * takes its place. */
+START_TEST(no_lock_of_two_moments)
+{
+    for (unsigned reads = 0; reads < 80; reads++) {
+        struct threads_image *later = threads_image_new();
+        const struct hotspot_dump_thread *d;
+
+        teardown();
+        setup();
+        threads_image_put(later, THREADS_THREAD + 48, THREADS_BLOCKED);
+        threads_image_put(later, THREADS_COLLECTIONS, 1);
+        threads_image_put(later, THREADS_HANDLES + 8, THREADS_HEAP + THREADS_MOVED);
+        threads_image_put(later, THREADS_MOVED, 2);
+        threads_image_put(later, THREADS_FAR, 2);
+        threads_image_put_object(later, THREADS_MOVED, CLASS_MAP);
+        threads_image_put_object(later, THREADS_FAR, CLASS_NODE);
+        threads_image_put(t, THREADS_THREAD + 48, THREADS_BLOCKED);
+        threads_image_put(t, THREADS_HANDLES + 8, THREADS_HEAP + THREADS_FAR);
+        threads_image_put(t, THREADS_FAR, 2);
+        threads_image_put_object(t, THREADS_FAR, CLASS_MAP);
+        threads_image_tell_pauses(t);
+        t->changes = later;
+        t->reads = reads;
+        d = dump_one();
+        ck_assert_ptr_nonnull(d);
+        ck_assert_uint_eq(d->lock, DUMP_LOCK_MONITOR);
+        ck_assert_uint_eq(d->lock_klass, t->vm.virtual_layout.klass[CLASS_MAP]);
+        ck_assert_uint_eq(d->stack, DUMP_STACK_WHOLE);
+        threads_image_free(later);
+    }
+}
+END_TEST
+
+START_TEST(no_lock_while_objects_move)
+{
+    const struct hotspot_dump_thread *d;
+
+    threads_image_put(t, THREADS_THREAD + 48, THREADS_BLOCKED);
+    threads_image_tell_pauses(t);
+    threads_image_put(t, THREADS_COLLECTS, 1);
+    threads_image_put(t, THREADS_COMPACT_TO, 7);
+    d = dump_one();
+    ck_assert_ptr_nonnull(d);
+    ck_assert_uint_eq(d->lock, DUMP_LOCK_MONITOR); /* a collection that does not compact */
+    threads_image_put(t, THREADS_COMPACT_FROM, 8);
+    t->batch.ended = false;
+    t->batch.cursor = (struct hotspot_dump_cursor){ 0 };
+    d = dump_one();
+    ck_assert_ptr_nonnull(d);
+    ck_assert_uint_eq(d->stack, DUMP_STACK_CHANGED);
+    ck_assert_uint_eq(d->lock, DUMP_LOCK_NONE);
+    ck_assert_uint_eq(d->lock_klass, 0);
+    ck_assert_uint_eq(d->owner_id, 0);
+}
+END_TEST
+
 /* Another class may have the address of an unloaded one, so a class is not known for ever. */
 START_TEST(a_class_of_locks_is_read_again)
 {
@@ -471,6 +528,8 @@ int main(void)
     tcase_add_test(tc, draws_all_of_few);
     tcase_add_loop_test(tc, a_false_word_is_seen_by_draws, 0, ARRAY_SIZE(FALSE_WORDS));
     tcase_add_test(tc, monitor_that_is_waited_for);
+    tcase_add_test(tc, no_lock_of_two_moments);
+    tcase_add_test(tc, no_lock_while_objects_move);
     tcase_add_test(tc, a_class_of_locks_is_read_again);
     tcase_add_test(tc, a_circle_of_loaders_passes);
     tcase_add_test(tc, refuses_fields_outside_of_a_chunk);

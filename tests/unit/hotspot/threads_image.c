@@ -151,9 +151,9 @@ static void make_layouts(struct threads_image *t)
     }
 }
 
-static void put_object(struct threads_image *t, size_t where, enum virtual_class of)
+void threads_image_put_object(struct threads_image *t, size_t at, enum virtual_class of)
 {
-    threads_image_put(t, where + 8, THREADS_HEAP + THREADS_KLASSES + (uint64_t)of * 0x100);
+    threads_image_put(t, at + 8, THREADS_HEAP + THREADS_KLASSES + (uint64_t)of * 0x100);
 }
 
 /* Puts a chunk of @frames frames, the innermost at word 8. */
@@ -162,7 +162,7 @@ static void put_chunk(struct threads_image *t, size_t where, unsigned frames, ui
     uint32_t sp = 8, bottom = sp + frames * THREADS_FRAME_WORDS;
     uint32_t numbers[] = { bottom, sp, bottom, 0 };
 
-    put_object(t, where, CLASS_CHUNK);
+    threads_image_put_object(t, where, CLASS_CHUNK);
     memcpy(t->heap + where + 16, numbers, sizeof(numbers));
     threads_image_put(t, where + 32, parent);
     for (unsigned i = 0; i <= frames; i++)
@@ -175,19 +175,19 @@ static void make_heap(struct threads_image *t)
     threads_image_put(t, THREADS_LOADERS, THREADS_HEAP + THREADS_LOADERS + 8); /* without classes */
     threads_image_put(t, THREADS_HANDLE, THREADS_HEAP + THREADS_MIRROR);
     threads_image_put(t, THREADS_MIRROR + 32, THREADS_HEAP + THREADS_SET);
-    put_object(t, THREADS_SET, CLASS_SET);
+    threads_image_put_object(t, THREADS_SET, CLASS_SET);
     threads_image_put(t, THREADS_SET + 16, THREADS_HEAP + THREADS_MAP);
-    put_object(t, THREADS_MAP, CLASS_MAP);
+    threads_image_put_object(t, THREADS_MAP, CLASS_MAP);
     threads_image_put(t, THREADS_MAP + 16, THREADS_HEAP + THREADS_TABLE);
     threads_image_put(t, THREADS_TABLE + 16, 4); /* places from byte 24 on */
     threads_image_put(t, THREADS_TABLE + 24 + 8, THREADS_HEAP + THREADS_NODE);
-    put_object(t, THREADS_NODE, CLASS_NODE);
+    threads_image_put_object(t, THREADS_NODE, CLASS_NODE);
     threads_image_put(t, THREADS_NODE + 16, THREADS_HEAP + THREADS_THREAD);
-    put_object(t, THREADS_THREAD, CLASS_VIRTUAL_THREAD);
+    threads_image_put_object(t, THREADS_THREAD, CLASS_VIRTUAL_THREAD);
     threads_image_put(t, THREADS_THREAD + 16, THREADS_ID);
     threads_image_put(t, THREADS_THREAD + 48, 4);
     threads_image_put(t, THREADS_THREAD + 56, THREADS_HEAP + THREADS_CONT);
-    put_object(t, THREADS_CONT, CLASS_CONTINUATION);
+    threads_image_put_object(t, THREADS_CONT, CLASS_CONTINUATION);
     threads_image_put(t, THREADS_CONT + 16, THREADS_HEAP + THREADS_CHUNK);
     put_chunk(t, THREADS_CHUNK, 3, THREADS_HEAP + THREADS_PARENT);
     put_chunk(t, THREADS_PARENT, 5, 0);
@@ -203,7 +203,16 @@ static void make_monitor(struct threads_image *t)
     threads_image_put(t, THREADS_MONITOR + 8, THREADS_HEAP + THREADS_HANDLES + 8);
     threads_image_put(t, THREADS_MONITOR + 16, THREADS_OWNER_ID);
     threads_image_put(t, THREADS_LOCKED, 2); /* the lock is a monitor */
-    put_object(t, THREADS_LOCKED, CLASS_MAP);
+    threads_image_put_object(t, THREADS_LOCKED, CLASS_MAP);
+}
+
+void threads_image_tell_pauses(struct threads_image *t)
+{
+    t->vm.locks.pauses =
+        (struct unwind_pauses){ .collections = THREADS_HEAP + THREADS_COLLECTIONS,
+                                .collects = THREADS_HEAP + THREADS_COLLECTS,
+                                .compact_from = THREADS_HEAP + THREADS_COMPACT_FROM,
+                                .compact_to = THREADS_HEAP + THREADS_COMPACT_TO };
 }
 
 struct threads_image *threads_image_new(void)

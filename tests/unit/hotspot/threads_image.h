@@ -43,8 +43,14 @@ enum threads_object {
     THREADS_HANDLES = 0x780, /* handles of the thread and of the locked object */
     THREADS_MONITOR = 0x800,
     THREADS_LOCKED = 0x880,
+    THREADS_COLLECTIONS = 0x900, /* what the VM says of them: number, under way, */
+    THREADS_COLLECTS = 0x908,
+    THREADS_COMPACT_FROM = 0x910, /* begin and end of the last one that compacted */
+    THREADS_COMPACT_TO = 0x918,
     THREADS_CHUNK = 0x1000,
     THREADS_PARENT = 0x2000,
+    THREADS_FAR = 0x3000,     /* room for a locked object, not in the page of its handle, */
+    THREADS_MOVED = 0x3400,   /* and where that is after a collection */
     THREADS_KLASSES = 0x4000, /* 0x100 bytes each, by enum virtual_class */
 };
 
@@ -53,5 +59,9 @@ struct threads_image *threads_image_new(void);
 struct threads_image *threads_image_free(struct threads_image *t);
 /* Puts a word at offset @at of the heap. */
 void threads_image_put(struct threads_image *t, size_t at, uint64_t word);
+/* Makes the object at offset @at one of class @of. */
+void threads_image_put_object(struct threads_image *t, size_t at, enum virtual_class of);
+/* Makes the VM say when it collects. */
+void threads_image_tell_pauses(struct threads_image *t);
 /* Returns the pc of a call in the method. */
 uint64_t threads_image_pc(void);
