@@ -308,6 +308,8 @@ static int send_job(struct server *s, struct target *t, struct launcher_message 
         return r;
     r = launcher_send(s->launcher_fd, m,
                       (const int[LAUNCHER_FDS]){ result_in, t->pidfd, agent, out, root, status });
+    if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+        return error_code(err, r, "the launcher of flamed-broker takes no further attach now");
     if (r < 0) {
         s->launcher_fd = close_fd(s->launcher_fd);
         log_err_errno(r, "the launcher is gone: no attach will work until flamed-broker is "

@@ -30,7 +30,7 @@ int wire_connect(const char *path, int *ret_fd, struct error *err)
     return 0;
 }
 
-int wire_send(int fd, const void *p, size_t n, const int *fds, size_t fd_count)
+static int send_message(int fd, const void *p, size_t n, const int *fds, size_t fd_count, int flags)
 {
     struct iovec iov = { .iov_base = (void *)p, .iov_len = n };
     struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -50,11 +50,21 @@ int wire_send(int fd, const void *p, size_t n, const int *fds, size_t fd_count)
         memcpy(CMSG_DATA(c), fds, fd_count * sizeof(int));
     }
     do {
-        r = sendmsg(fd, &msg, MSG_NOSIGNAL);
+        r = sendmsg(fd, &msg, flags | MSG_NOSIGNAL);
     } while (r < 0 && errno == EINTR);
     if (r < 0)
         return -errno;
     return (size_t)r == n ? 0 : -EMSGSIZE;
+}
+
+int wire_send(int fd, const void *p, size_t n, const int *fds, size_t fd_count)
+{
+    return send_message(fd, p, n, fds, fd_count, 0);
+}
+
+int wire_send_now(int fd, const void *p, size_t n, const int *fds, size_t fd_count)
+{
+    return send_message(fd, p, n, fds, fd_count, MSG_DONTWAIT);
 }
 
 /* Takes the fds of @msg: keeps the first @max and closes the others. Returns the number kept. */

@@ -12,6 +12,8 @@ int wire_connect(const char *path, int *ret_fd, struct error *err);
 /* Sends @n bytes as one message with @fds beside it. Returns 0, or -EPIPE and similar if the peer
  * is gone. Blocks if the socket blocks (SO_SNDTIMEO: -EAGAIN). Never raises SIGPIPE. */
 int wire_send(int fd, const void *p, size_t n, const int *fds, size_t fd_count);
+/* Does the same without blocking. -EAGAIN: the peer has not read earlier messages. */
+int wire_send_now(int fd, const void *p, size_t n, const int *fds, size_t fd_count);
 
 /* Receives one message into @p. Returns the size of the message, 0 at the end of the connection, or
  * -errno. The size may be more than @size; the rest is then dropped. Puts up to @fds_max fds,

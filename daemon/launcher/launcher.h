@@ -55,7 +55,8 @@ int launcher_run(int socket, bool mounts);
 /* Sends a job with a new serial; the caller keeps the descriptors. The result comes through the
  * pipe fds[0]. So does a refusal, by the limits on attaches of a JVM and of an owner (turns.h).
  * If all copies of the other end of that pipe are closed, the launcher does not begin the attach.
- * Returns 0 or -errno. */
+ * Never blocks. Returns 0; -EPIPE or -ECONNRESET: the launcher is gone; -EAGAIN: it has not read
+ * earlier jobs; -errno. */
 int launcher_send(int fd, struct launcher_message *m, const int fds[LAUNCHER_FDS]);
 /* Waits for the answer to @m, at most a second. *ret_file: owned by the caller; -1: nothing is
  * mounted. Returns 0, the errno (> 0) of a refusal, which is also in the pipe, or -errno. The

@@ -15,7 +15,7 @@ int launcher_send(int fd, struct launcher_message *m, const int fds[LAUNCHER_FDS
     static uint64_t serial;
 
     m->serial = ++serial;
-    return wire_send(fd, m, sizeof(*m), fds, LAUNCHER_FDS);
+    return wire_send_now(fd, m, sizeof(*m), fds, LAUNCHER_FDS);
 }
 
 int launcher_take_answer(int fd, const struct launcher_message *m, int *ret_file)

@@ -167,6 +167,28 @@ START_TEST(a_launcher_without_answer_is_not_awaited_for_long)
 }
 END_TEST
 
+/* A launcher that hangs in a container does not hold up the broker, which keeps the connection. */
+START_TEST(a_launcher_that_hangs_refuses)
+{
+    struct launcher_message m = { .host_pid = 1 };
+    int pair[2], fds[LAUNCHER_FDS], r = 0;
+    unsigned sent;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    for (size_t i = 0; i < LAUNCHER_FDS; i++)
+        fds[i] = pair[0];
+    for (sent = 0; r == 0; sent++)
+        r = launcher_send(pair[0], &m, fds);
+    ck_assert_int_eq(r, -EAGAIN);
+    ck_assert_uint_gt(sent, 10);
+    ck_assert_int_eq(launcher_send(pair[0], &m, fds), -EAGAIN);
+    close(pair[1]);
+    r = launcher_send(pair[0], &m, fds);
+    ck_assert(r == -EPIPE || r == -ECONNRESET);
+    close(pair[0]);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("launcher");
@@ -184,5 +206,6 @@ int main(void)
     tcase_add_test(tc, a_launcher_that_ends_by_itself_is_started_again);
     tcase_add_test(tc, a_launcher_ends_with_its_connection);
     tcase_add_test(tc, a_launcher_without_answer_is_not_awaited_for_long);
+    tcase_add_test(tc, a_launcher_that_hangs_refuses);
     return suite_run_case("launcher", tc);
 }
