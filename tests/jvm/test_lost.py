@@ -16,6 +16,7 @@ from harness.daemon import Daemon
 ALICE, BOB = 1001, 1002
 FAST = 9999 # at this rate, samples of a deep stack take more than a quarter of a processor
 LEAST = 50
+FILLS = 2.5 # CPU seconds of BUSY after which the ring is long full
 
 # Programs that fill the ring: one for each BPF program that writes into it. test_moments.py has that of safepoints, which depends on a
 # JVM's probes.
@@ -116,8 +117,9 @@ class Lost(unittest.TestCase):
             time.sleep(1) # the probes are installed
             for pid in flamed:
                 os.kill(pid, signal.SIGSTOP)
+            before = proc.cpu_seconds(busy)
             try:
-                time.sleep(4)
+                proc.wait_until(lambda: proc.cpu_seconds(busy) > before + FILLS, 60, "the ring is full")
             finally:
                 for pid in flamed:
                     os.kill(pid, signal.SIGCONT)
