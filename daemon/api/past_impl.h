@@ -173,6 +173,11 @@ int past_sums(struct api *api, struct past_filter *f, const struct time_range *r
               struct past_sums *sums, struct error *err);
 /* Adds warnings to @p about gaps in the @asked_ns of @reach, and about lost or damaged data. */
 void past_history_gaps(const struct history_reach *reach, uint64_t asked_ns, struct profile *p);
+/* timeline_gaps.c: puts the times of @range in which flamed recorded nothing into @answer. The
+ * recorder runs from @recorded_ns on (CLOCK_REALTIME; 0: it is off or empty, and there are none). 0
+ * or -errno with @err. Blocks for the disk. */
+int timeline_gaps(struct api *api, const struct time_range *range, uint64_t recorded_ns,
+                  json_t *answer, struct error *err);
 /* timeline_stops.c: passes the minutes of @range in which a JVM of @t paused or was throttled to
  * @fn, the latest first. Reads at most PAST_STOPS_MAX minutes, of all JVMs. Blocks for the disk.
  * Returns 0; 1 if there are earlier minutes; or -errno. */

@@ -325,7 +325,12 @@ static int timeline_answer(struct api *api, const struct target_selector *target
     json_object_set_new(*ret, "marks", marks);
     json_object_set_new(*ret, "moments", moments);
     json_object_set_new(*ret, "moments_left_out", json_integer((json_int_t)left_out));
-    return 0;
+    r = timeline_gaps(api, &t->range, recorder->oldest_ns, *ret, err);
+    if (r < 0) {
+        json_decref(*ret);
+        *ret = NULL;
+    }
+    return r;
 }
 
 int backend_timeline(void *ctx, const struct target_selector *target,

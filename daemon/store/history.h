@@ -181,6 +181,15 @@ typedef void (*history_stop_fn)(void *cookie, int32_t host_pid, uint64_t start_n
 int history_stops(struct history *h, const struct history_query *q, size_t max, history_stop_fn fn,
                   void *cookie, struct error *err);
 
+/* The shortest gap; minutes do not follow each other to the nanosecond. */
+#define HISTORY_GAP_NS (2 * NSEC_PER_SEC)
+/* Passes the times of [from, to) without a minute to @fn, the earliest first, with the lock held.
+ * The recorder did not run, or lost its minutes. The time before the oldest minute is no gap.
+ * Minutes are kept as long as parts of ten minutes. Return: 0 or -errno with @err. */
+typedef void (*history_gap_fn)(void *cookie, uint64_t from_ns, uint64_t to_ns);
+int history_gaps(struct history *h, uint64_t from_ns, uint64_t to_ns, history_gap_fn fn,
+                 void *cookie, struct error *err);
+
 /* Kinds of marks in a timeline. The values are part of the file format. */
 enum history_mark_kind {
     HISTORY_MARK_DEPLOY, /* a JVM differs from its service's last JVM in version, JDK or flags */

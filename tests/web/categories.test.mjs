@@ -22,3 +22,8 @@ test("a timeline begins where the history does, not where the recorder does", ()
     assert.equal(line(60, [0, 0, 0, 0]), 210000);
     assert.equal(line(0, [0, 0, 0, 9]), 210000); // without history
 });
+
+test("a timeline has the gaps of its answer", () => {
+    assert.deepEqual(openTimeline(empty).gaps, []);
+    assert.deepEqual(openTimeline({ ...empty, gaps: [{ from: "1970-01-01T00:10:00Z", to: "1970-01-01T00:20:00.5Z" }] }).gaps, [{ from: 600000, to: 1200500 }]);
+});

@@ -263,6 +263,7 @@ export class FakeServer {
         this.problems = [];
         this.recordsAllocations = false;
         this.timelineWarnings = []; // what limits a timeline
+        this.timelineGaps = []; // [{from, to}] in seconds before now: flamed recorded nothing
         this.profile = (options) => makeProfile(options);
     }
 
@@ -479,7 +480,8 @@ export class FakeServer {
 
         return this.send(response, 200, { from: iso(from), to: iso(to), oldest: iso(Date.now() - 4 * 60 * 1000 - 12000),
             bucket_seconds: seconds, hz: 19, series, others: 0, moments: this.stops(pids[0] || 4242, from, to), moments_left_out: 0,
-            resolution_seconds: 0, warnings: this.timelineWarnings, marks: [] });
+            resolution_seconds: 0, warnings: this.timelineWarnings, marks: [],
+            gaps: this.timelineGaps.map((gap) => ({ from: iso(Date.now() - gap.from * 1000), to: iso(Date.now() - gap.to * 1000) })), gaps_left_out: 0 });
     }
 
     // A collection every 8 seconds, and a second of long safepoints every 40; of a day, sums of minutes.

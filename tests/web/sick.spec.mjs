@@ -72,6 +72,12 @@ describe("sick", { concurrency: 4 }, () => {
         }
         assert.ok(notes.some((text) => /no samples/.test(text)), notes.join("\n"));
         assert.ok(!notes.some((text) => /CPU 0\.0/.test(text)), notes.join("\n"));
+        assert.ok(!notes.some((text) => /recorded nothing/.test(text)), notes.join("\n"));
+        server.timelineGaps = [{ from: 200, to: 100 }];
+        await (await page.waitForResponse(/api\/v1\/timeline/)).finished();
+        await drawnAfter(page);
+        await page.mouse.move(x + 44 + (width - 44) / 2, y + 30); // 150 s ago
+        assert.match(await textOf(page, ".timeline-note"), /flamed recorded nothing/);
         server.timelineWarnings = [];
         await limits.waitFor({ state: "detached" });
         await close(page);

@@ -23,8 +23,8 @@ export const categoryColor = (palette, { id, kind }) => palette.category[id] || 
 export const categoryChip = ({ id, kind }) => (kind === undefined ? `category-${id}` : `kind-${KINDS[kind].id}`);
 
 // The answer of /api/v1/timeline?by=category as {from, to, bucketMs, count, hz, oldest, samples: [[…] by category],
-// totals: [by category], total, stops: as openStops(), stopsLeftOut, limits: sentences on what is missing from @oldest on}. Times in ms
-// since 1970.
+// totals: [by category], total, stops: as openStops(), stopsLeftOut, gaps: [{from, to}] in which flamed recorded nothing, limits:
+// sentences on what is missing from @oldest on}. Times in ms since 1970.
 export function openTimeline(json) {
     const from = Date.parse(json.from), to = Date.parse(json.to);
     const of = new Map(json.series.map((s) => [s.category, s.samples]));
@@ -43,6 +43,7 @@ export function openTimeline(json) {
         from, to, bucketMs: json.bucket_seconds * 1000, count, hz: json.hz || 0,
         oldest: Math.min(json.oldest ? Date.parse(json.oldest) : from, first < count ? from + first * json.bucket_seconds * 1000 : Infinity), samples, totals,
         total: totals.reduce((sum, n) => sum + n, 0), stops: openStops(json.moments), stopsLeftOut: json.moments_left_out,
+        gaps: (json.gaps || []).map((gap) => ({ from: Date.parse(gap.from), to: Date.parse(gap.to) })),
         limits: (json.warnings || []).filter((text) => !BEGINS_LATER.test(text)),
     };
 }

@@ -195,13 +195,9 @@ export class Timeline {
                 bottoms[i] += h;
             }
         });
+        this.drawGaps(palette.hatch);
         if (data.oldest > data.from) { // before that nothing was recorded
-            ctx.fillStyle = palette.hatch;
-            ctx.globalAlpha = 0.25;
             const gone = this.xOf(Math.min(data.oldest, data.to)) - LEFT;
-
-            ctx.fillRect(LEFT, TOP, gone, ground - TOP);
-            ctx.globalAlpha = 1;
             const hasBars = bottoms.some((h, i) => h > 0 && i * step < gone); // of stored captures: words would lie on them
 
             if (gone > UNRECORDED_ROOM && !hasBars) {
@@ -210,6 +206,28 @@ export class Timeline {
                 ctx.fillText("not recorded yet, or no longer", LEFT + gone / 2, ground / 2 + 6);
             }
         }
+    }
+
+    // The times in which nothing was recorded, each at least a pixel wide.
+    drawGaps(color) {
+        const { ctx, data, ground } = this;
+
+        ctx.fillStyle = color;
+        ctx.globalAlpha = 0.25;
+        for (const { from, to } of [{ from: data.from, to: Math.min(data.oldest, data.to) }, ...data.gaps]) {
+            const left = this.xOf(Math.max(from, data.from)), right = this.xOf(Math.min(to, data.to));
+
+            if (to > from && right >= left)
+                ctx.fillRect(left, TOP, Math.max(1, right - left), ground - TOP);
+        }
+        ctx.globalAlpha = 1;
+    }
+
+    // What the bars at @time do not show: "" if nothing is missing.
+    unrecordedAt(time) {
+        const { data } = this;
+
+        return time < data.oldest ? "not recorded yet, or no longer" : data.gaps.some(({ from, to }) => from <= time && time < to) ? "flamed recorded nothing" : "";
     }
 
     // Collections are high marks, other safepoints low ones. Sums of minutes are as high as their share of the time.
@@ -362,7 +380,7 @@ export class Timeline {
 
             const stop = this.stopNear(time), samples = bucketSum(data, i);
 
-            setText(this.note, [formatClock(time), ...this.marksNear(time), samples ? `CPU ${formatShare(cpusOf(data, samples), 1)}` : "no samples",
+            setText(this.note, [formatClock(time), ...this.marksNear(time), samples ? `CPU ${formatShare(cpusOf(data, samples), 1)}` : this.unrecordedAt(time) || "no samples",
                 ...stop ? [stop.text] : []].join(" · "));
         } else if (this.prompt) {
             setText(this.note, this.prompt);
