@@ -178,9 +178,9 @@ export async function close(page) {
 }
 
 // A test that tells, where it fails, what the pages show that are open then: its own, and those of tests beside it.
-export const journey = (name, run) => test(name, async () => {
+export const journey = (name, run) => test(name, async (t) => {
     try {
-        await run();
+        await run(t);
     } catch (error) {
         const shown = await Promise.all([...opened].map(async (page) => `${await addressOf(page)}: ${await page.locator("body").innerText()}`));
 
@@ -188,6 +188,12 @@ export const journey = (name, run) => test(name, async () => {
         throw error;
     }
 });
+
+// Makes the error of a failed wait on @page tell what the page shows.
+export const withShown = (page) => async (error) => {
+    error.message += `\n${page.url()}: ${await page.title()}: ${(await page.locator("body").innerText()).slice(0, SHOWN_CHARACTERS)}`;
+    throw error;
+};
 
 // Opens a made page offline. page.complaints fills with whatever it must not do.
 export async function openPage(browser, name, { hash = "", minwidth, change, format, init, ...options } = {}) {

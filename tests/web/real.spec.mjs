@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { after, before, describe } from "node:test";
-import { WCAG_AA, addressOf, close, faults, journey, launch, open, textOf } from "./browser.mjs";
+import { WCAG_AA, addressOf, close, faults, journey, launch, open, textOf, withShown } from "./browser.mjs";
 import { KINDS } from "../../web/shared/kinds.js";
 import { Flamed, Workloads } from "./flamed.mjs";
 import { startProxy } from "./proxy.mjs";
@@ -87,13 +87,19 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         site.close();
     });
 
-    journey("what another program had left in the browser, at flamed's port, does not meet a login", async () => {
+    journey("what another program had left in the browser, at flamed's port, does not meet a login", async (t) => {
         const own = await new Flamed().start(), seen = [];
+
+        t.after(() => own.stop()); // what is left open would keep this program running
         const theft = createServer((request, answer) => {
             seen.push(decodeURIComponent(request.url));
             answer.writeHead(204, { "Access-Control-Allow-Origin": "*" }).end();
         });
 
+        t.after(() => {
+            theft.closeAllConnections();
+            theft.close();
+        });
         await own.halt();
         await new Promise((done) => theft.listen(0, "127.0.0.1", done));
         const tell = (what) => `fetch("http://127.0.0.1:${theft.address().port}/?" + encodeURIComponent(${what}), { mode: "no-cors" });`;
@@ -110,6 +116,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         });
 
         await new Promise((done) => thief.listen(own.port, "127.0.0.1", done));
+        t.after(() => thief.close());
         const context = await browser.newContext();
         const victim = await context.newPage();
 
@@ -138,14 +145,11 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
             if (visit === "the next one")
                 seen.length = 0;
             await again.goto(`http://localhost:${own.port}/`);
-            await again.waitForFunction((title) => document.title.endsWith(title), `flamed localhost:${own.port}`);
+            await again.waitForFunction((title) => document.title.endsWith(title), `flamed localhost:${own.port}`).catch(withShown(again));
             await again.close();
         }
         assert.deepEqual(seen, []);
         await context.close();
-        theft.closeAllConnections();
-        theft.close();
-        await own.stop();
     });
 
     journey("find: the JVM by its name, with its share of the CPU over time", async () => {
