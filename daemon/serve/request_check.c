@@ -232,6 +232,7 @@ static void end_service_worker(struct request *req)
     static const char SCRIPT[] =
         "addEventListener('install', () => skipWaiting());\n"
         "addEventListener('activate', (event) => event.waitUntil((async () => {\n"
+        "    await clients.claim();\n" /* pages that are still loading, too */
         "    await registration.unregister();\n"
         "    await fetch('/', { cache: 'reload', headers: { Accept: 'text/html' } });\n"
         "    for (const page of await clients.matchAll({ type: 'window' }))\n"
