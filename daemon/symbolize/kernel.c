@@ -8,6 +8,7 @@
 
 #define KERNEL_AGAIN_MIN_NS (10 * NSEC_PER_SEC)
 #define KERNEL_AGAIN_MAX_NS (640 * NSEC_PER_SEC)
+#define KERNEL_MODULES_NS (600 * NSEC_PER_SEC) /* greatest age of a module's name */
 #define KERNEL_CACHE_MAX (1u << 16)
 #define KERNEL_OWNER 1 /* owner of the kernel's names in the namer's budgets */
 
@@ -18,10 +19,12 @@ struct kernel_names {
     struct kallsyms list;
     struct u64_cache known; /* address -> frame */
     uint64_t again_ns, wait_ns;
-    uint32_t unknown; /* the frame without a name */
+    uint64_t modules_ns; /* when the names of modules are to be read again; 0: none was used */
+    uint32_t unknown;    /* the frame without a name */
     char problem[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 64];
 };
 
+/* Reads the list. Keeps the one before if it cannot be read. */
 static void kernel_names_read(struct kernel_names *k)
 {
     _cleanup_close_ int fd = -1;
@@ -36,6 +39,7 @@ static void kernel_names_read(struct kernel_names *k)
         return;
     }
     k->problem[0] = '\0';
+    k->modules_ns = 0;
     if (list.hidden)
         snprintf(k->problem, sizeof(k->problem),
                  "kernel frames have no names: the kernel hides its addresses in /proc/kallsyms; "
@@ -116,11 +120,29 @@ static uint32_t kernel_names_make(struct kernel_names *k, struct span symbol, bo
     return id;
 }
 
+static bool is_of_module(struct kernel_names *k, const struct symbol *s)
+{
+    struct span text = symbol_name(&k->list.symbols, s), name;
+
+    return span_take_word(&text, &name) && span_trim(text).n;
+}
+
+/* Reads the list again if names of modules are too old. */
+static void kernel_names_renew(struct kernel_names *k, uint64_t now_ns)
+{
+    if (!k->modules_ns || now_ns < k->modules_ns)
+        return;
+    k->modules_ns = now_ns + KERNEL_MODULES_NS;
+    kernel_names_read(k);
+}
+
 static const struct symbol *kernel_names_find(struct kernel_names *k, uint64_t address,
                                               uint64_t now_ns)
 {
     const struct symbol *s = symbol_table_find(&k->list.symbols, address);
 
+    if (s && !k->modules_ns && is_of_module(k, s))
+        k->modules_ns = now_ns + KERNEL_MODULES_NS;
     if (s || now_ns < k->again_ns)
         return s;
     if (k->again_ns) {
@@ -138,6 +160,7 @@ uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t n
     uint32_t frame;
     bool lasting;
 
+    kernel_names_renew(k, now_ns);
     if (u64_cache_get(&k->known, address, &frame))
         return frame;
     s = kernel_names_find(k, address, now_ns);

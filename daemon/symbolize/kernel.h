@@ -2,6 +2,8 @@
 /*
  * Kernel addresses to frames. The kernel's list is read once. It is read again when it lacks an
  * address (a module or BPF program was loaded), at first after 10 s, then ever more rarely.
+ * Another module or program may have got the place of an unloaded one. So if the name of one was
+ * asked for, the list is read again after 10 minutes.
  * Thread: the engine's.
  */
 #pragma once
